@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from rich.progress import Progress
 
-from rollwise.models import load_policy, task_for
-from rollwise.models.embedded import EmbeddedConfig
+from rollwise.models import EmbeddedConfig, load_policy, task_for
 from rollwise.models.loading import save_policy
 from rollwise.models.warm_start import warm_start
 

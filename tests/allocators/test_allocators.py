@@ -262,8 +262,6 @@ def test_a_screened_group_is_remembered_whole() -> None:
 
 def test_a_screening_that_leaves_nothing_to_divide_is_refused() -> None:
     curriculum = rw.PilotCommit(pool(), seed=0, allocator="knapsack")
-    with pytest.raises(
-        rw.ConfigError, match="8 screening rollouts leave none of a group of 8 to be divided: lower scr"
-    ):
+    with pytest.raises(rw.ConfigError, match="8 screening rollouts leave none of a group of 8 to be made: lower scr"):
         curriculum.ask(4, n_rollouts=8)
     assert len(curriculum.ask(4, n_rollouts=9)) == 4

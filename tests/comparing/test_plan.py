@@ -115,6 +115,10 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     [
         ({"base": {"task": "revrsal", "steps": 3}}, "revrsal"),
         ({"base": {"task": "reversal", "task_options": {"colour": 1}}}, "colour"),
+        (
+            {"methods": {"uniform": {}, "pilot": {"curriculum": "pilot-commit"}}},
+            "method 'pilot': 8 screening rollouts leave none of a group of 8 to be made",
+        ),
         ({"methods": {"uniform": {}, "metis": {"curriculum": "metis"}}}, "method 'metis': .* asks the policy"),
         ({"methods": {"uniform": {}, "told": {"profile": "nowhere"}}}, "method 'told': there is no profile 'nowhere'"),
     ],
@@ -340,6 +344,7 @@ def test_a_folder_beside_the_plan_does_not_hide_the_embedded_policy(tmp_path: Pa
 def test_own_data_and_rewards_are_found_beside_the_plan(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("")
     (tmp_path / "r.py").write_text("")
+    (tmp_path / "math").mkdir()  # a reward's name stays one
     base = "{data: [a.jsonl, owner/name:train], reward: [r.py:f, math], model: tiny}"
     plan = tmp_path / "plan.yaml"
     plan.write_text(f"base: {base}\nmethods: {{uniform: {{curriculum: uniform}}}}\nseeds: [0]\n")

@@ -53,7 +53,9 @@ def test_a_screening_that_leaves_nothing_of_a_group_does_not_fit() -> None:
     """A trainer refuses it; pilot-commit's 8 pilots by default of groups of 8 by default too."""
     line = found({}, {})["pilot-commit"]
     assert (line.verdict, line.probe_rollouts) == ("does not fit", 0)
-    assert line.detail == "8 screening rollouts leave none of a group of 8: lower screen_rollouts"
+    assert line.detail == (
+        "8 screening rollouts leave none of a group of 8 to be made: lower screen_rollouts, or take larger groups"
+    )
     assert found({}, {}, group_size=16)["pilot-commit"].verdict == "usable"
 
 

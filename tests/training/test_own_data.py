@@ -143,6 +143,9 @@ def test_lora_from_the_command(own: Path) -> None:
             "TRL refuses these options (trainer_options): Number of reward weights (2)",
         ),
         (["--reward", "R:starts", "--trainer_options.loss_type", "x"], "(trainer_options): Unknown loss type: x"),
+        (["--reward", "R:starts", "--trainer_options.weight_decay", "x"], "weight_decay must be float, got 'x'"),
+        (["--reward", "R:starts", "--trainer_options.max_grad_norm", "[1]"], "max_grad_norm must be float, got [1]"),
+        (["--reward", "R:starts", "--trainer_options.epsilon_high", "x"], "must be float | None, got 'x'"),
         (["--reward", "R:starts", "--success", "start"], "did you mean 'starts'?"),
         (["--reward", "R:starts", "--reward_weights", "[1,2]"], "a number for each of the 1 rewards"),
         (["--reward", "R:starts", "--report_to", "wandb"], "report_to 'wandb' is not installed"),
@@ -156,6 +159,7 @@ def test_what_does_not_fit_is_one_line(
     said = capsys.readouterr().err
     assert reason in said
     assert "Traceback" not in said
+    assert not (own / "run").exists()  # the command can be given again
 
 
 # ---- rewards of any range, and success by name ----

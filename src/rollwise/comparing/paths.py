@@ -11,33 +11,28 @@ from typing import Any
 from rollwise.models import is_embedded
 from rollwise.sampling.presets import is_preset
 
-PATHS = (
-    "model",
-    "profile",
-    "data",
-    "eval_data",
-    "reward",
-)  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
-_NAMES = ("task", "curriculum", "gate")
+_PATHS = ("model", "profile", "data", "eval_data")
+"""Relative to the plan's file; {name} and {seed} stand for the plan's and the run's own."""
+_NAMES = ("task", "curriculum", "gate", "reward")
 
 
 def is_path(option: str, value: Any) -> bool:
-    """Whether an option's value names files: always for some; for a task, a method and a gate if it is `file.py:Name`.
+    """Whether an option's value names files: always for some; in a task, method, gate or reward only `file.py:Name`.
 
     >>> is_path("model", "starts/mine"), is_path("task", "mine.py:Mine"), is_path("task", "countdown")
     (True, True, False)
     """
-    return value is not None and (option in PATHS or (option in _NAMES and ".py:" in str(value)))
+    return value is not None and (option in _PATHS or (option in _NAMES and ".py:" in str(value)))
 
 
-def located(given: Any, folder: Path) -> Any:
+def located(given: str, folder: Path) -> str:
     """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
-    if is_preset(str(given)) and "=" in given:
+    if is_preset(given) and "=" in given:
         preset, _, copy = given.partition("=")
         return f"{preset}={located(copy, folder)}"
-    file, colon, name = _in_file(str(given))
+    file, colon, name = _in_file(given)
     path = folder / (f"{file}.py" if colon else file)
-    found = not is_embedded(str(given)) and path.exists()
+    found = not is_embedded(given) and path.exists()
     return f"{path.resolve()}{f':{name}' if colon else ''}" if found else given
 
 
@@ -47,13 +42,13 @@ def beside(path: str, folder: Path) -> str:
     return f"{preset}{equals}{folder.resolve() / copy}"
 
 
-def each_path(given: Any, change: Callable[[str], str]) -> Any:
-    """A path, a list of paths or a mapping to them, each of them changed; anything else, a mistake, as it is."""
+def each_path(option: str, given: Any, change: Callable[[str], str]) -> Any:
+    """An option's path, list of paths or mapping to them, each of them changed; anything else, as a name, as it is."""
     if isinstance(given, Mapping):
-        return {name: each_path(one, change) for name, one in given.items()}
+        return {name: each_path(option, one, change) for name, one in given.items()}
     if isinstance(given, list):
-        return [each_path(one, change) for one in given]
-    return change(given) if isinstance(given, str) else given
+        return [each_path(option, one, change) for one in given]
+    return change(given) if isinstance(given, str) and is_path(option, given) else given
 
 
 def is_same(option: str, before: Any, now: Any) -> bool:

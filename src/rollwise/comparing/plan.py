@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.comparing.paths import beside, each_path, is_path, is_same, located
+from rollwise.comparing.paths import beside, each_path, is_same, located
 from rollwise.errors import ConfigError
 from rollwise.options import check_text, check_whole, did_you_mean
 from rollwise.renamed import with_new_names
@@ -136,8 +136,8 @@ class Plan:
         start = {"model": self.starts[seed % len(self.starts)]} if self.starts else {}
         ours = {"seed": seed, "out": str(folder), "token_budget": self.tokens}
         values = {**self.base, **start, **self.methods[method], **ours}
-        placed = {key: self._placed(value, seed) for key, value in values.items() if is_path(key, value)}
-        return TrainConfig.from_dict({**values, **placed})
+        placed = {key: each_path(key, value, lambda path: self._placed(path, seed)) for key, value in values.items()}
+        return TrainConfig.from_dict(placed)
 
     def runs(self, folder: Path) -> list[Run]:
         """Every run, one seed of all methods after another, so that what is done so far can be compared."""
@@ -167,9 +167,9 @@ class Plan:
         """As `to_dict`, for a file in any folder: paths that are relative to the plan's file are made absolute."""
         values = self.to_dict()
         for options in (values["base"], *values["methods"].values()):
-            options |= {k: each_path(value, self._absolute) for k, value in options.items() if is_path(k, value)}
+            options |= {key: each_path(key, value, self._absolute) for key, value in options.items()}
         if self.starts:
-            values["starts"] = each_path(values["starts"], self._absolute)
+            values["starts"] = each_path("model", values["starts"], self._absolute)
         return values
 
     def _absolute(self, path: str) -> str:
@@ -180,9 +180,9 @@ class Plan:
         """A path of the plan for a run with this seed."""
         return path.replace("{name}", self.name).replace("{seed}", str(seed))
 
-    def _placed(self, given: Any, seed: int) -> Any:
-        """The paths that stand in the plan as `given`, for a run with this seed; a hub id, and a name, as they are."""
-        return each_path(given, lambda path: str(located(self._filled(path, seed), self.root)))
+    def _placed(self, path: str, seed: int) -> str:
+        """A path of the plan for a run with this seed, absolute; a hub id as it is."""
+        return located(self._filled(path, seed), self.root)
 
     def write(self, folder: Path) -> None:
         """Write the plan into the comparison's folder, unless runs are there that were made by another.

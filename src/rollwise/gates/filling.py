@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from rollwise.errors import ConfigError
+from rollwise.gates.base import Gate
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ledger import Ledger
 from rollwise.tickets.ticket import Ticket
-
-if TYPE_CHECKING:
-    from rollwise.gates.refill import DynamicSampling
 
 T = TypeVar("T")
 
@@ -46,6 +44,20 @@ class Asked(Protocol):
     ) -> list[Ticket]: ...
 
 
+class Sampling(Protocol):
+    """What a refill needs of `DynamicSampling`; see its arguments."""
+
+    gate: Gate
+    max_rounds: int
+    sizing: Literal["missing", "ratio"]
+    margin: float
+    first: float
+    largest: float
+    totals: dict[str, int]
+
+    def warn_filled(self, batch: Refill[Any], /) -> None: ...
+
+
 class Refill(Generic[T]):
     """One batch in the making, from `DynamicSampling.batch`; see there.
 
@@ -59,7 +71,7 @@ class Refill(Generic[T]):
         short: groups that the batch lacks because too few could be rolled out; known at the end.
     """
 
-    def __init__(self, sampling: DynamicSampling, n: int, mean: int = 1) -> None:
+    def __init__(self, sampling: Sampling, n: int, mean: int = 1) -> None:
         self.n, self._mean = n, mean
         self.rounds = self.rejected = self.filled = self.short = 0
         self._sampling = sampling

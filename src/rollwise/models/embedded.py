@@ -7,17 +7,18 @@ something to find, and kept in a cache. No download, about a minute on two CPU c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError, TaskError
+from rollwise.errors import TaskError
 from rollwise.models.cache import cached_policy
 from rollwise.models.loading import need
 from rollwise.models.tokenizer import ALPHABET, TAGS, character_tokenizer
+from rollwise.models.warm_start import EmbeddedConfig, warm_start
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Task
 
@@ -27,46 +28,6 @@ if TYPE_CHECKING:
 # To be raised whenever the same options come to give another policy.
 RECIPE_VERSION = 1
 _LIBRARIES = ("torch", "transformers", "tokenizers", "trl")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EmbeddedConfig:
-    """The embedded policy's size and its warm start.
-
-    Args:
-        hidden_size: Width of the model.
-        num_layers: Number of layers.
-        num_heads: Number of attention heads; divides `hidden_size`.
-        intermediate_size: Width of the feed-forward layers.
-        max_length: Most tokens in a prompt and its completion.
-        num_demos: Number of demonstrations; as many as are shown where a task wants the first of them clean.
-        sft_steps: Optimiser steps of the warm start.
-        sft_batch_size: Demonstrations in a step.
-        learning_rate: Peak learning rate of the warm start.
-
-    Raises:
-        ConfigError: a number is not positive, or the heads do not divide the width.
-    """
-
-    hidden_size: int = 96
-    num_layers: int = 3
-    num_heads: int = 4
-    intermediate_size: int = 256
-    max_length: int = 128
-    num_demos: int = 20_000
-    sft_steps: int = 900
-    sft_batch_size: int = 64
-    learning_rate: float = 4e-3
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            whole = name != "learning_rate"
-            if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not value > 0:
-                raise ConfigError(f"{name} must be a {'whole ' if whole else ''}number > 0, got {value!r}")
-        if self.hidden_size % (2 * self.num_heads):
-            raise ConfigError(
-                f"hidden_size must be a multiple of 2*num_heads={2 * self.num_heads}, got {self.hidden_size}"
-            )
 
 
 def embedded_policy(
@@ -163,8 +124,6 @@ def embedding_rows(tokenizer: PreTrainedTokenizerFast) -> int:
 def _warm_started(
     task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path
 ) -> tuple[Any, Any]:
-    from rollwise.models.warm_start import warm_start
-
     demos = lessons(task, config, seed)
     if not all(isinstance(demo["prompt"], str) and isinstance(demo["completion"], str) for demo in demos):
         raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")

@@ -10,9 +10,10 @@ from typing import Any
 from rollwise.errors import TaskError
 from rollwise.judges import MAX_VARIANCE, CompactFormat, Exemplar
 from rollwise.models.cache import cached_policy
-from rollwise.models.embedded import EmbeddedConfig, embedded_policy, embedding_rows, recipe_of
+from rollwise.models.embedded import embedded_policy, embedding_rows, recipe_of
 from rollwise.models.loading import load_policy, need
 from rollwise.models.tokenizer import alphabet_of, character_tokenizer
+from rollwise.models.warm_start import EmbeddedConfig, warm_start
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Task
@@ -99,8 +100,6 @@ def _taught(
     progress: Callable[[int, int], None] | None,
     kept: Path,
 ) -> tuple[Any, Any]:
-    from rollwise.models.warm_start import warm_start
-
     number = judging.steps * judging.half_batch
     length = max(config.max_length, judging.max_length)
     room = length - 3  # beginning of text, letter, end of text

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import TaskError
 from rollwise.models.cache import cached_policy
-from rollwise.models.embedded import EmbeddedConfig, recipe_of, untrained
+from rollwise.models.embedded import recipe_of, untrained
 from rollwise.models.loading import need
 from rollwise.models.tokenizer import PAD, UNK
-from rollwise.models.warm_start import warm_start_rows
+from rollwise.models.warm_start import EmbeddedConfig, warm_start_rows
 from rollwise.rng import check_seed
 from rollwise.tasks.tool_conversation import ToolTask, tools_of
 

@@ -7,21 +7,59 @@ import random
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rollwise.errors import TaskError
+from rollwise.errors import ConfigError, TaskError
 from rollwise.models.loading import need
-
-if TYPE_CHECKING:
-    from rollwise.models.embedded import EmbeddedConfig
 
 FEWEST_STEPS = 50
 """Steps between two checkpoints, at least; a tenth of a longer warm start."""
 
 _WHOLE = "whole"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedConfig:
+    """The embedded policy's size and its warm start.
+
+    Args:
+        hidden_size: Width of the model.
+        num_layers: Number of layers.
+        num_heads: Number of attention heads; divides `hidden_size`.
+        intermediate_size: Width of the feed-forward layers.
+        max_length: Most tokens in a prompt and its completion.
+        num_demos: Number of demonstrations; as many as are shown where a task wants the first of them clean.
+        sft_steps: Optimiser steps of the warm start.
+        sft_batch_size: Demonstrations in a step.
+        learning_rate: Peak learning rate of the warm start.
+
+    Raises:
+        ConfigError: a number is not positive, or the heads do not divide the width.
+    """
+
+    hidden_size: int = 96
+    num_layers: int = 3
+    num_heads: int = 4
+    intermediate_size: int = 256
+    max_length: int = 128
+    num_demos: int = 20_000
+    sft_steps: int = 900
+    sft_batch_size: int = 64
+    learning_rate: float = 4e-3
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            whole = name != "learning_rate"
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not value > 0:
+                raise ConfigError(f"{name} must be a {'whole ' if whole else ''}number > 0, got {value!r}")
+        if self.hidden_size % (2 * self.num_heads):
+            raise ConfigError(
+                f"hidden_size must be a multiple of 2*num_heads={2 * self.num_heads}, got {self.hidden_size}"
+            )
 
 
 def warm_start(

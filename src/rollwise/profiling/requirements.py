@@ -24,7 +24,7 @@ from rollwise.curricula import (
     curriculum_options,
     make_curriculum,
 )
-from rollwise.errors import MissingColumnError, MissingExtraError, PoolError
+from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, PoolError
 from rollwise.pool import PromptPool
 from rollwise.tickets.outcome import Outcome
 
@@ -141,11 +141,11 @@ def dry_run(
 
 def _with_groups(curriculum: Curriculum, line: Requirement, group_size: int) -> Requirement:
     """The line, unless a screening would leave nothing of a group to be made, which a trainer refuses."""
-    screened = curriculum.probe_rollouts or group_size
-    if not line.verdict.startswith("usable") or curriculum.probe_purpose != "screen" or screened < group_size:
-        return line
-    why = f"{screened} screening rollouts leave none of a group of {group_size}: lower screen_rollouts"
-    return Requirement(line.method, "does not fit", why)
+    try:
+        curriculum.check_screening(group_size)
+    except ConfigError as error:
+        return Requirement(line.method, "does not fit", str(error)) if line.verdict.startswith("usable") else line
+    return line
 
 
 def _bind(name: str, pool: PromptPool, richer: PromptPool, added: Sequence[str]) -> Requirement:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from rollwise.errors import StateFileError
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import Totals, end_of, holds, read_record
@@ -104,17 +104,19 @@ class RunFolder:
     def begun(self) -> Iterator[None]:
         """Remove what a new run wrote where it fails before its first rollouts: the command can be given again.
 
-        After an `OSError`, as of a full disk, it stays: such a run is resumed.
+        For an option that is refused (`ConfigError`), before its first step is done: such a run can't be resumed. After
+        an `OSError`, as of a full disk, all stays: such a run is resumed.
         """
         try:
             yield
         except OSError:
             raise
-        except Exception:
-            if not self.rollouts.exists():
+        except Exception as error:
+            refused = isinstance(error, ConfigError) and not any(line["step"] for _, line in read_log(self.metrics))
+            if refused or not self.rollouts.exists():
                 begun = (self.config, self.model, self.rewards, self.pool, self.path / DATA_FILE)
                 evaluated = (self.metrics, self.prompts, self.evaluations, self.evaluation_sets)
-                for path in (*begun, *evaluated):
+                for path in (*begun, *evaluated, self.rollouts, self.judgments):
                     path.unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: another run's
                     self.checkpoints.rmdir()

@@ -75,11 +75,7 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
                 raise ConfigError("it asks the policy for judgments, and a simulated learner has none to give")
             if curriculum.counts_tokens:
                 raise ConfigError("a schedule of it is by tokens, and a simulated learner makes none; give it by steps")
-            if curriculum.probe_purpose == "screen" and (curriculum.probe_rollouts or 0) >= group:
-                raise ConfigError(
-                    f"{curriculum.probe_rollouts} screening rollouts leave none of a group of {group} to be made: "
-                    "lower screen_rollouts, or raise num_generations"
-                )
+            curriculum.check_screening(group)
             if curriculum.wants_feedback and method.sampling() is not None and config.lag > 1:
                 raise ConfigError(
                     f"it learns from what a step gained, and with lag {config.lag} a gate's groups are trained on too "

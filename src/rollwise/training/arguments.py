@@ -6,7 +6,7 @@ import logging
 import os
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
@@ -41,21 +41,32 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
         begun: whether it has been begun, so that its options can't be changed any more.
 
     Raises:
-        ConfigError: a field that the trainer's arguments don't have, or a tracker that is not there.
+        ConfigError: a field that the trainer's arguments don't have, a value of another type, or a tracker that is not
+            there.
     """
     kind = TRAINERS[config.trainer][1]
-    known = [field.name for field in fields(kind)]
-    for name in config.trainer_options:
+    known, types = [field.name for field in fields(kind)], get_type_hints(kind)
+    for name, value in config.trainer_options.items():
         if name in _OURS and not begun:
             raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
         if name not in known:
             raise ConfigError(f"{kind.__name__} has no option {name!r}{did_you_mean(name, known)} (trainer_options)")
+        _check_type(name, value, types[name])
     usable = ["none", "all", *sorted(get_available_reporting_integrations())]
     if config.report_to not in usable:
         raise ConfigError(
             f"report_to {config.report_to!r} is not installed, or no tracker that transformers knows; install it, or "
             f"choose one of {usable}"
         )
+
+
+def _check_type(name: str, value: Any, declared: Any) -> None:
+    """`ConfigError` where a field of plain values is declared and this one has another type."""
+    allowed = set(get_args(declared) or (declared,))
+    allowed |= {int} if float in allowed else set()
+    if allowed <= {bool, int, float, str, type(None)} and type(value) not in allowed:
+        words = declared.__name__ if isinstance(declared, type) else declared
+        raise ConfigError(f"trainer_options.{name} must be {words}, got {value!r}")
 
 
 def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: bool) -> Any:

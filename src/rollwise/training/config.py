@@ -28,11 +28,10 @@ from rollwise.options import (
 )
 from rollwise.plugins import short_name
 from rollwise.renamed import with_new_names
-from rollwise.sampling.config import OwnData
+from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
-from rollwise.training import config_checks as checks
 
-NO_GATE = NO_ALLOCATOR = checks.NONE
+NO_GATE = NO_ALLOCATOR = "none"
 
 
 @dataclass(kw_only=True)
@@ -170,12 +169,56 @@ class TrainConfig(OwnData):
             self.task = "countdown"
         if self.num_prompts is None and not self.data:
             self.num_prompts = 4000
-        checks.check_own(self)
+        self._check_own()
         if self.data:  # a task says its sets when it is made
             check_aggregate(self.eval_aggregate, eval_sources(self.eval_data))
-        checks.check_evaluations(self)
-        checks.check_mini_batch(self)
-        checks.check_choices(self)
+        self._check_evaluations()
+        self._check_mini_batch()
+        self._check_choices()
+
+    def _check_own(self) -> None:
+        """Options of data and rewards: with `data` they must be whole, without it there is nothing for them."""
+        self.check_own_data()
+        if self.data and self.task is not None and self.rewards:
+            raise ConfigError(
+                f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
+            )
+        if self.data:
+            return
+        for name in ("reward", "eval_data", "system", "template", "answer_column", "category", *SELECTION):
+            if getattr(self, name) is not None:
+                raise ConfigError(f"{name} describes your own data: give --data, or leave it out")
+
+    def _check_evaluations(self) -> None:
+        """Options that need evaluations."""
+        for name in ("keep_best", "eval_every_tokens", "eval_prompts_end"):
+            if getattr(self, name) and not self.eval_prompts:
+                raise ConfigError(f"{name} {getattr(self, name)!r} needs evaluations: give eval_prompts above 0")
+
+    def _check_mini_batch(self) -> None:
+        """Whether `mini_batch_prompts` divides a step, and nothing else decides the same."""
+        if self.mini_batch_prompts is None:
+            return
+        if self.prompts_per_step % self.mini_batch_prompts:
+            raise ConfigError(
+                f"mini_batch_prompts must divide prompts_per_step {self.prompts_per_step}, got "
+                f"{self.mini_batch_prompts!r}"
+            )
+        for name in ("steps_per_generation", "gradient_accumulation_steps"):
+            if name in self.trainer_options:
+                raise ConfigError(f"mini_batch_prompts decides trainer_options {name!r}; leave one of them out")
+
+    def _check_choices(self) -> None:
+        """Options of a gate or an allocator need one, and the run's own options are not the method's."""
+        if self.allocator == NO_ALLOCATOR and self.allocator_options:
+            raise ConfigError(
+                f"allocator_options {self.allocator_options!r} are given but no allocator; add for example allocator "
+                "'knapsack'"
+            )
+        if self.gate == NO_GATE and self.gate_options:
+            raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
+        if given := sorted({"seed", "reward_spec"} & self.curriculum_options.keys()):
+            raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
 
     @property
     def folder(self) -> Path:

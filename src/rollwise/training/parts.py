@@ -25,13 +25,15 @@ def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
     """The curriculum of a run, unbound.
 
     Raises:
-        ConfigError: an option that the method does not have, or a policy that can't answer what it asks.
+        ConfigError: an option that the method does not have, a policy that can't answer what it asks, or a screening
+            as large as a group.
     """
     rewards = task.rewards
     curriculum = make_curriculum(
         config.curriculum, seed=config.seed, reward_spec=rewards.spec, **config.method_options()
     )
     curriculum.range_declared = rewards.declared
+    curriculum.check_screening(config.trainer_options.get("num_generations", config.num_generations))
     if curriculum.wants_answers and config.model == EMBEDDED:
         raise ConfigError(
             f"curriculum {config.curriculum!r} asks the policy for judgments, which the embedded one has not learnt to "

@@ -178,6 +178,7 @@ def test_when_an_endpoint_counts_as_down() -> None:
         (b'{"choices": [{"text": "4"}]}', "with a sample without content"),
         (completion(7), "with a sample without content"),
         (completion({"content": 7}), "with content that is no text: 7"),
+        (b'{"error": {"message": "too long", "code": 400}}', "answered with an error: 'too long'"),
         (b'{"error": {"message": "overloaded", "code": 503}}', "answered with an error: 'overloaded'"),
     ],
 )
@@ -188,6 +189,22 @@ def test_an_odd_reply_is_its_prompts_failure(tmp_path: Path, body: bytes, messag
     assert [line["id"] for line in lines] == ["a", "b", "c"]
     assert list(failures) == ["bad"]
     assert message in failures["bad"]
+
+
+@pytest.mark.parametrize(("code", "asked"), [(429, 2), (502, 2), (400, 1)])
+def test_an_error_with_status_200_is_asked_again_if_it_may_pass(tmp_path: Path, code: int, asked: int) -> None:
+    seen = []
+
+    def reply(prompt: str) -> tuple[int, bytes]:
+        seen.append(prompt)
+        wrong = json.dumps({"error": {"message": "no", "code": code}}).encode()
+        return 200, wrong if len(seen) == 1 else completion()
+
+    with serving(reply) as base_url:
+        config = config_of(tmp_path, base_url, "a", num_generations=2, retries=1)
+        _, lines, failures, *_ = run_consistency(config)
+    assert len(seen) == asked
+    assert (len(lines), len(failures)) == ((1, 0) if asked == 2 else (0, 1))
 
 
 def test_nothing_but_odd_replies_ends_it(tmp_path: Path) -> None:

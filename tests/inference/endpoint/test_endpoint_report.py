@@ -13,7 +13,7 @@ from fake_openai import FakeOpenAI
 from rollwise.cli import main
 from rollwise.errors import StateFileError
 from rollwise.reports import write_consistency_report
-from rollwise.reports.inference import consistency
+from rollwise.reports.inference import consistency_words
 
 ANSWERS = {"sure <b>": "7777", "torn": "7775555555", "none": "xxxxxxxxxx"}
 
@@ -81,7 +81,7 @@ def test_an_endpoint_that_counts_no_tokens(tmp_path: Path) -> None:
 
 
 def test_only_so_many_prompts_are_shown(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consistency, "MOST_ROWS", 2)
+    monkeypatch.setattr(consistency_words, "MOST_ROWS", 2)
     text = write_consistency_report(file).read_text()
     assert "The 2 of 3 prompts that agree least." in text
     assert "sure &lt;b&gt;" not in text

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
-from rollwise.models.embedded import EmbeddedConfig
+from rollwise.models import EmbeddedConfig
 from rollwise.tasks import Countdown
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.countdown.items import Item

@@ -14,7 +14,8 @@ from trl import GRPOConfig, RLOOConfig
 
 import rollwise as rw
 from rollwise.judges import CompactFormat
-from rollwise.models.embedded import EmbeddedConfig, build_policy
+from rollwise.models import EmbeddedConfig
+from rollwise.models.embedded import build_policy
 from rollwise.models.loading import load_policy, save_policy
 from rollwise.models.tokenizer import ALPHABET
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer

@@ -65,11 +65,7 @@ class Asking(Flow):
             if n_rollouts is None:
                 raise ConfigError("an allocator divides rollouts among prompts; say how many: ask(n, n_rollouts=8)")
             self.allocator.bounds(n_rollouts)
-            if self.probe_purpose == "screen" and (self.probe_rollouts or 0) >= n_rollouts:
-                raise ConfigError(
-                    f"{self.probe_rollouts} screening rollouts leave none of a group of {n_rollouts} to be divided: "
-                    "lower screen_rollouts, or raise n_rollouts"
-                )
+            self.check_screening(n_rollouts)
         aside = np.unique(self.pool.slots_of(given)) if (given := check_ids("exclude", exclude)) else _NOBODY
         if short == "raise":
             self._check_enough(n, aside[aside >= 0], max(self._step_of(step), self.step))

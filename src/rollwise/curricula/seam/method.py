@@ -67,6 +67,15 @@ class Method(ABC):
     next_ask: int | None = None
     """How many prompts the next `ask` will want, while `select_probes` chooses; None if the caller did not say."""
 
+    def check_screening(self, group_size: int) -> None:
+        """`ConfigError` where a screening takes all `group_size` rollouts of a group, so that none is left to make."""
+        screened = self.probe_rollouts or group_size
+        if self.probe_purpose == "screen" and screened >= group_size:
+            raise ConfigError(
+                f"{screened} screening rollouts leave none of a group of {group_size} to be made: lower "
+                "screen_rollouts, or take larger groups"
+            )
+
     def set_rollouts(self, n: int) -> None:  # noqa: B027 - optional
         """The groups of the `ask` that begins have `n` rollouts each; not called where `ask` is not told."""
 

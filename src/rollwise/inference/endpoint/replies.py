@@ -32,7 +32,7 @@ class BadReplyError(RewardError):
 
 
 class BrokenReplyError(BadReplyError):
-    """A reply that began, and broke off or went silent. What came of it stays good."""
+    """A reply that began, and broke off, went silent or ended in an error that may pass. What came of it stays good."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, of_endpoint=True)
@@ -230,11 +230,17 @@ def taken_away(text: str, choice: Any, stops: Sequence[str]) -> str:
 
 
 def choices_of(given: Any, base_url: str, *, least: int) -> Iterator[Any]:
-    """The samples of a reply or of a chunk; `BadReplyError` if it is an error, or holds fewer than `least`."""
+    """The samples of a reply or of a chunk.
+
+    Raises:
+        BrokenReplyError: it is an error that may pass.
+        BadReplyError: it is another error, or holds fewer than `least`.
+    """
     told = _get(given, "error")
     if told:  # some gateways send errors with status 200
-        said = _get(told, "message")
-        raise BadReplyError(f"{base_url} answered with an error: {said or told!r:.200}; see the server's log")
+        said, code = _get(told, "message"), _get(told, "code")
+        kind = BrokenReplyError if isinstance(code, int) and (code in _PASSING or code >= 500) else BadReplyError
+        raise kind(f"{base_url} answered with an error: {said or told!r:.200}; see the server's log")
     choices = _get(given, "choices")
     if not isinstance(choices, list) or len(choices) < least:
         raise BadReplyError(

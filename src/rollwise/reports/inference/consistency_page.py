@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from rollwise.reports.drawing import BLUE, GREY, VERMILLION, FigureSpec, finish_axes
 from rollwise.reports.figure_files import inline_panels
 from rollwise.reports.html import CSS, html_page
-from rollwise.reports.inference.consistency import Line, agreement, answer_table, cost_table, facts, sentences
+from rollwise.reports.inference.consistency_words import Line, agreement, answer_table, cost_table, facts, sentences
 from rollwise.reports.inference.page import figure_section, table_section
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 

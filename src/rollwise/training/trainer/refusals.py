@@ -141,11 +141,9 @@ def check_posterior(trainer: Any) -> None:
 
 def check_screening(trainer: Any) -> None:
     """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""
-    rollouts = trainer.curriculum.probe_rollouts or trainer.num_generations
+    trainer.curriculum.check_screening(trainer.num_generations)
     vllm = getattr(trainer, "use_vllm", False)
     reasons = {
-        f"{rollouts} screening rollouts leave none of a group of {trainer.num_generations} to be made: lower "
-        "screen_rollouts, or raise num_generations": rollouts >= trainer.num_generations,
         "a gate would roll out further prompts in place of those that the screening has qualified: train without "
         "a gate": trainer.gate is not None,
         **_not_by_several_calls(trainer),
