@@ -221,7 +221,7 @@ class GaussianTarget(
         if self.patience is None:  # probes of before a load with other options
             return
         judged = evidence.where(evidence.judged)
-        self.columns["found"][judged.slots] = judged.solved
+        self.columns["found"][judged.slots] = np.where(judged.known, judged.solved, judged.mean)
 
     def _end_profile(self) -> None:
         """Take the pass rates that were found, and begin the schedule again."""
