@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,26 +90,18 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(path)
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with naming(target):
+        with naming(target, scratch=scratch):
             with open(scratch, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            _put_in_place(scratch, target)
-    finally:
-        scratch.unlink(missing_ok=True)
-    sync_folder(target.parent)
-
-
-def _put_in_place(scratch: Path, target: Path) -> None:
-    try:
-        os.replace(scratch, target)
+            os.replace(scratch, target)
     except IsADirectoryError as error:
         raise StateFileError(f"{str(target)!r} can't be a file: a folder is there; give another name") from error
-    except OSError as error:
-        if error.errno is not None:
-            error.filename, error.filename2 = str(target), None  # not the scratch file, of which nobody knows
-        raise
+    finally:
+        with suppress(OSError):
+            scratch.unlink()
+    sync_folder(target.parent)
 
 
 def check_no_folder(option: str, path: str | os.PathLike[str], example: str) -> None:
@@ -127,13 +119,18 @@ def check_no_folder(option: str, path: str | os.PathLike[str], example: str) -> 
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Give an `OSError` that names no file this one: a write to a full disk says only that the disk is full."""
+def naming(path: str | os.PathLike[str], *, scratch: Path | None = None) -> Iterator[None]:
+    """Give an `OSError` that names no file this one: a write to a full disk says only that the disk is full.
+
+    So too one that names the `scratch` file, of which nobody knows.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:
+        unnamed = error.filename is None or (scratch is not None and str(error.filename) == str(scratch))
+        if unnamed and error.errno is not None:
             error.filename = str(path)
+            del error.filename2  # of a renaming; None would be shown
         raise
 
 

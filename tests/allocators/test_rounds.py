@@ -116,6 +116,23 @@ def test_a_round_that_is_refused_can_be_told_again() -> None:
     assert (rounds.ask(), curriculum.metrics()["rollouts"]) == ([], 8)
 
 
+def test_what_is_wrong_in_an_early_round_is_refused_there() -> None:
+    """Told at the end, when the curriculum hears of the group, it could not be put right any more."""
+    pool = rw.PromptPool(ids=["a"])
+    curriculum = rw.Uniform(pool, allocator=rw.ReinforceAda(round_rollouts=2, rounds=2))
+    rounds = rw.Rounds(curriculum, curriculum.ask(1, n_rollouts=2), n_rollouts=2)
+    first = rounds.ask()
+    (ticket,) = first
+    wrong: list[dict[str, object]] = [{"labels": ["x"]}, {"labels": [1, 2]}, {"advantages": [1.0]}, {"step": -1}]
+    for more in (*wrong, {"failed": -1}, {"failed": "no"}, {"mean": 0.0}):
+        with pytest.raises(rw.RewardError):
+            rounds.tell([rw.Outcome(ticket.id, [0, 0], **more)])  # type: ignore[arg-type]
+        assert rounds.ask() == first
+    rounds.tell([rw.Outcome(ticket.id, [0, 0], labels=["x", None])])
+    rounds.tell([rw.Outcome(ticket.id, [0, 1])])
+    assert (rounds.ask(), curriculum.metrics()["rollouts"]) == ([], 4)
+
+
 def test_what_is_told_beside_rewards_reaches_the_curriculum() -> None:
     pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x", "y"]})
     by_rounds, at_once = (rw.SEC(pool, seed=0, advantage="told") for _ in range(2))

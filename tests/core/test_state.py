@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from pathlib import Path
@@ -28,6 +29,24 @@ def test_a_folder_in_a_file_s_place_is_named(tmp_path: Path) -> None:
     with pytest.raises(rw.errors.StateFileError, match="can't be a file: a folder is there"):
         write_atomically(tmp_path, b"1")
     assert not list(tmp_path.parent.glob("*.tmp"))
+
+
+def test_a_file_that_cannot_be_written_is_named_and_not_the_scratch_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("1")
+    for target in (tmp_path / "missing" / "state.json", tmp_path / "file" / "state.json"):
+        with pytest.raises(OSError, match="directory") as caught:
+            write_atomically(target, b"1")
+        assert str(caught.value).endswith(f": {str(target)!r}")
+
+    def refuse(old: object, new: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(old), None, str(new))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(PermissionError) as caught:
+        write_atomically(tmp_path / "state.json", b"1")
+    assert str(caught.value).endswith(f": {str(tmp_path / 'state.json')!r}")
 
 
 @given(st.lists(st.text()))

@@ -141,6 +141,18 @@ def test_without_feedback_it_stays_uniform() -> None:
 # ---- the message ----
 
 
+def test_it_learns_from_feedback_after_the_next_ask_too() -> None:
+    """A loop that asks ahead. Each ask looks at all free prompts, and those told before keep their weights."""
+    curator = made(pool_of(32), seed=0)
+    before: list[rw.Ticket] = []
+    for _ in range(10):
+        tickets = curator.ask(4)
+        curator.feedback({t.id: float(int(t.prompt_id[1:]) % 2) for t in before})
+        curator.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+        before = tickets
+    assert curator.logits()[1] > 0.5 > curator.logits()[0]
+
+
 def test_wrong_feedback_changes_nothing() -> None:
     curator = made(pool_of(8))
     first, second = curator.ask(2)

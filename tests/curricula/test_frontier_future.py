@@ -98,6 +98,18 @@ def test_a_state_of_before_these_options_goes_on() -> None:
         rw.FrontierReplay(pool_of(9), adaptive_ratio=0.5).load_state_dict(state)
 
 
+@pytest.mark.parametrize("options", [{"adaptive_ratio": 0.5}, {"belief": Known()}], ids=["ratio", "belief"])
+def test_an_option_of_these_can_be_turned_on_for_a_saved_run(options: dict[str, Any]) -> None:
+    """With `strict=False`: what the state does not have begins anew, and the memory goes on."""
+    before = rw.FrontierReplay(pool_of(9), seed=0, least_memory=1)
+    before.tell([rw.Outcome(t.id, [1, 0]) for t in before.ask(3)])
+    now = rw.FrontierReplay(pool_of(9), seed=0, least_memory=1, **options)
+    assert now.load_state_dict(before.state_dict(), strict=False).matched == 9
+    assert now.memory() == before.memory()
+    now.tell([rw.Outcome(t.id, [1, 0]) for t in now.ask(3)])
+    assert len(now.ask(3)) == 3
+
+
 # ---- an adaptive rho ----
 
 

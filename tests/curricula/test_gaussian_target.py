@@ -210,6 +210,17 @@ def test_a_prompt_that_never_gets_a_reward_keeps_its_rate_and_does_not_hold_up_t
     assert curriculum.metrics()["profiles"] == before + 1
 
 
+def test_a_profile_told_by_means_counts_where_they_do_not_say_who_is_solved() -> None:
+    """0.3 of 8 rollouts is no whole number of right ones: it is the best that is known of the pass rate."""
+    curriculum = stopped()
+    curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.open_tickets()])
+    while probes := curriculum.probe(8, step=13):
+        curriculum.tell([rw.Outcome(t.id, mean=0.3) for t in probes])
+    curriculum.ask(1, step=13)
+    assert curriculum.metrics()["profiles"] == 1
+    assert curriculum.columns["rate"].tolist() == pytest.approx([0.3] * 24)
+
+
 def test_without_patience_or_probes_nothing_changes() -> None:
     never = GaussianTarget(pool_of(3, [0.25, 0.75]))
     for _ in range(9):

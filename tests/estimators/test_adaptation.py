@@ -167,3 +167,22 @@ def test_loaded_where_it_is_off_the_given_coefficients_hold() -> None:
     fixed = rw.BOTS(bots.pool, forgetting=0.3, rails="off")
     fixed.load_state_dict(bots.state_dict(), strict=False)
     assert (fixed.adaptation.forgetting, fixed.adaptation.implicit_weight) == (0.3, 0.1)
+
+
+@pytest.mark.parametrize(
+    "curriculum",
+    [
+        rw.BOTS(rw.PromptPool(ids=["a"]), adaptive="score"),
+        rw.GaussianTarget(rw.PromptPool(ids=["a"], columns={"pass_rate": [0.5]}), patience=1),
+    ],
+    ids=["BOTS", "GaussianTarget"],
+)
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), None])
+def test_a_score_that_is_no_number_is_refused(curriculum: rw.Curriculum, score: Any) -> None:
+    """An evaluation without rewards has none. It would stay in the averages, and no state could be saved any more."""
+    for known in (0.25, 0.5):
+        curriculum.note_score(known)
+    before = json.dumps(curriculum.state_dict(), allow_nan=False)
+    with pytest.raises(rw.ConfigError, match="the score of an evaluation must be a number"):
+        curriculum.note_score(score)
+    assert json.dumps(curriculum.state_dict(), allow_nan=False) == before

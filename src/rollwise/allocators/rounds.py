@@ -12,7 +12,8 @@ from rollwise.allocators.base import Allocator
 from rollwise.allocators.in_rounds import InRounds, Seen
 from rollwise.errors import RewardError, TicketError
 from rollwise.options import check_whole
-from rollwise.tickets import Evidence, Outcome, RewardSpec, Ticket
+from rollwise.tickets import Evidence, Learner, Outcome, RewardSpec, Ticket
+from rollwise.tickets.told import read_outcome
 
 
 class Told(Protocol):
@@ -80,26 +81,20 @@ class Rounds:
 
         Raises:
             TicketError: a ticket of the round is missing or named twice, or another one is there.
-            RewardError: as `Curriculum.tell`; or more rewards than the round has rollouts. In either case nothing has
-                changed, and the round can be told again.
+            RewardError: as `Curriculum.tell`, of any round; or more rewards than the round has rollouts. In either case
+                nothing has changed, and the round can be told again.
         """
-        spec, told, rewards = self.curriculum.reward_spec, list(outcomes), {}
+        told = list(outcomes)
         named = [outcome.ticket_id for outcome in told]
         if sorted(named) != sorted(self._next):
             wrong = next(id_ for id_ in (*self._next, *named) if named.count(id_) != (id_ in self._next))
             raise TicketError(f"tell every ticket of this round and no other, once and together; {wrong!r} is not so")
-        for outcome in told:
-            scored, n = spec.check(outcome.rewards, outcome.ticket_id), self._next[outcome.ticket_id]
-            if len(scored) + outcome.failed > n:
-                raise RewardError(
-                    f"ticket {outcome.ticket_id!r} has {n} rollouts in this round, got {len(scored)} rewards and "
-                    f"failed={outcome.failed}"
-                )
-            rewards[outcome.ticket_id] = np.append(scored, np.full(n - len(scored), np.nan))
+        tickets, spec = {t.id: t for t in self.ask()}, self.curriculum.reward_spec
+        read = {outcome.ticket_id: _read(outcome, tickets[outcome.ticket_id], spec) for outcome in told}
         before = self._next
-        for outcome in told:
-            self._told[outcome.ticket_id].append(outcome)
-        if self.add(rewards):
+        for id_, outcome in read.items():
+            self._told[id_].append(outcome)
+        if self.add({id_: _with_failed(outcome.rewards, before[id_]) for id_, outcome in read.items()}):
             try:
                 self.curriculum.tell([_joined(parts) for parts in self._told.values() if parts])
             except Exception:
@@ -150,6 +145,19 @@ class Rounds:
         scores = np.full(len(rewards), np.nan)
         scores[known] = self.curriculum.reward_spec.scores(rewards[known])
         return scores
+
+
+def _read(outcome: Outcome, ticket: Ticket, spec: RewardSpec) -> Outcome:
+    """An outcome of a round's ticket, checked as the curriculum checks that of a whole group."""
+    if outcome.mean is not None or outcome.count is not None:
+        raise RewardError(f"ticket {ticket.id!r} was told by a mean, and rounds need rewards=[...], one a rollout")
+    told = read_outcome(outcome, ticket, Learner("Rounds", spec, "rewards"))
+    return replace(outcome, rewards=told.rewards, advantages=told.advantages, labels=told.labels)
+
+
+def _with_failed(rewards: Any, n: int) -> np.ndarray:
+    """The rewards of `n` rollouts, (n,): those given, then NaN."""
+    return np.append(rewards, np.full(n - len(rewards), np.nan))
 
 
 def _joined(parts: list[Outcome]) -> Outcome:

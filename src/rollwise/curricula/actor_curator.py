@@ -173,19 +173,16 @@ class ActorCurator(
         return self.features(slots) @ self.theta
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
-        some: np.ndarray | slice = slice(None) if slots is None else slots
-        logits = self.logits(some)
+        self.candidates = np.arange(len(self.pool)) if slots is None else slots
+        logits = self.logits(self.candidates)
         self.shares = curated_shares(logits * (self.steps_told >= self.dormant + self.warmup), self.explore)
-        self.candidates = some
         return self.shares
 
     def select(self, k: int) -> Picks:
         picks = super().select(k)
-        weight = self.columns["weight"]
-        weight[self.candidates] = self.shares
-        share = weight[picks.slots]
-        weight[self.candidates] = np.nan
-        weight[picks.slots] = 1.0 / np.minimum(k * share, 1.0) / len(self.shares)
+        by_slot = np.argsort(self.candidates)
+        share = self.shares[by_slot[np.searchsorted(self.candidates, picks.slots, sorter=by_slot)]]
+        self.columns["weight"][picks.slots] = 1.0 / np.minimum(k * share, 1.0) / len(self.shares)
         left = np.maximum(1.0 - (np.cumsum(share) - share), share)  # of the draw, after the picks before
         return Picks.of(picks.slots, self.lane, propensity=share / left)
 

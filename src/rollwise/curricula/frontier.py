@@ -289,9 +289,9 @@ class FrontierReplay(
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
         self.owed = float(state["owed"])
-        if self.adaptive_ratio is not None:
+        if self.adaptive_ratio is not None and "ratio" in state:  # else loaded with strict=False: it begins anew
             self.ratio.load_state_dict(state["ratio"])
-        if self.maker is not None:
+        if self.maker is not None and "judge" in state:
             self.rollouts = int(state["rollouts"])
             self.load_judge_state(state)
         self.remembered = np.flatnonzero(~np.isnan(self.columns["priority"]))

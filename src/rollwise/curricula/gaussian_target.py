@@ -200,6 +200,7 @@ class GaussianTarget(
         return self.patience is not None
 
     def note_score(self, score: float) -> None:
+        score = check_number("the score of an evaluation", score, low=-1e9, high=1e9)
         self.best, self.stale = (score, 0) if score > self.best else (self.best, self.stale + 1)
         if self.patience is not None and self.stale >= self.patience and not self.profiling:
             self.profiling = True
@@ -220,7 +221,7 @@ class GaussianTarget(
         if self.patience is None:  # probes of before a load with other options
             return
         judged = evidence.where(evidence.judged)
-        self.columns["found"][judged.slots] = judged.solved
+        self.columns["found"][judged.slots] = np.where(judged.known, judged.solved, judged.mean)
 
     def _end_profile(self) -> None:
         """Take the pass rates that were found, and begin the schedule again."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.options import Declared, Share
+from rollwise.options import Declared, Share, check_number
 
 _MOMENTUM, _SCORE_MOMENTUM = 0.9, 0.5
 _FORGETTING = (0.01, 0.5)
@@ -85,9 +85,14 @@ class Adaptation(Declared):
             self.implicit_weight = min(1.0, self._rho * 2.0 * error / both) if both > 0 else self._rho
 
     def note_score(self, score: float) -> None:
-        """Follow the score of an evaluation, in [0, 1]; the first is what the second is compared with."""
+        """Follow the score of an evaluation, in [0, 1]; the first is what the second is compared with.
+
+        Raises:
+            ConfigError: it is no finite number, which would stay in the averages for good. Nothing has changed then.
+        """
         if self.adaptive != "score":
             return
+        score = check_number("the score of an evaluation", score, low=-1e9, high=1e9)
         before = self.averages.get("score")
         self.averages["score"] = score
         if before is None:

@@ -118,9 +118,8 @@ class RewardSpec:
         >>> RewardSpec().widened(-0.5, 0.5)
         RewardSpec(low=-0.5, high=1.0, solved_at=1.0)
         """
-        return RewardSpec(
-            min(self.low, low), max(self.high, high), self.high if self.solved_at is None else self.solved_at
-        )
+        low, high = float(np.minimum(self.low, low)), float(np.maximum(self.high, high))  # NaN stays, and is refused
+        return RewardSpec(low, high, self.high if self.solved_at is None else self.solved_at)
 
     def check(self, rewards: Any, ticket_id: str) -> np.ndarray:
         """`rewards` as a fresh float64 array (k,).

@@ -111,6 +111,18 @@ def test_a_baseline_goes_on_as_it_is_and_warns(caplog: pytest.LogCaptureFixture)
     assert (world.curriculum.metrics()["unscored"], world.curriculum.metrics()["set_aside"]) == (40, 0)
 
 
+def test_a_baseline_no_longer_names_a_category_whose_scorer_works_again() -> None:
+    """Also where the prompts that failed have not come again: their next turn is an epoch away."""
+    world = World(rw.Uniform(), n=200)
+    world.run(6)
+    assert world.curriculum.metrics()["set_aside/bad"] >= 8
+    world.broken = False
+    world.run(1)
+    world.curriculum.ask(1)  # closes the step
+    assert world.curriculum.metrics()["unscored"] == 0
+    assert "set_aside/bad" not in world.curriculum.metrics()
+
+
 def test_without_categories_each_prompt_counts_for_itself(caplog: pytest.LogCaptureFixture) -> None:
     """Two groups each; then half of the rate of uniform sampling, which would give them a fifth."""
     world = World(rw.PrioritizedReplay(seed=0), n=100, categories=False)

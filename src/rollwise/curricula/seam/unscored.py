@@ -125,7 +125,8 @@ class Unscored:
             return none, none
         slots, scored = self._told()
         self._groups = []
-        if scored.all() and not self.n_aside and not self.columns["without"][slots].any():
+        quiet = not self.n_aside and not self.failing.any()  # in a rotation a category fails, and nothing is set aside
+        if quiet and scored.all() and not self.columns["without"][slots].any():
             self.in_a_row[self.codes[slots]] = 0
             return none, none
         self._count(slots, scored)
