@@ -142,6 +142,8 @@ def test_built_in_rewards_by_hand() -> None:
     pytest.importorskip("math_verify")
     assert math(["\\boxed{\\frac{1}{2}}", "I think 0.5", "no"], answer=["0.5", "\\frac12", None]) == [1.0, 1.0, None]
     assert exact([[{"role": "assistant", "content": "so #### 1,000"}]], answer=["1000"]) == [1.0]
+    assert math([r"\frac{1}{2}", "(3,4)", "(3,5)"], answer=[r"\frac{1}{2}", "(3,4)", "(3,4)"]) == [1.0, 1.0, 0.0]
+    assert exact(["1, 2", "18 - 4 = 14"], answer=["1, 2", "18 - 4 = 14 #### 14"]) == [1.0, 1.0]
     assert regex("<b>")(["<b>", "b"]) == [1.0, 0.0]
     with pytest.raises(ConfigError, match="no regular expression"):
         regex("(")
