@@ -132,8 +132,11 @@ class OwnData:
                 if one is not None and not isinstance(one, str):
                     raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
         conditions(self.conditions)
-        if self.limit is None and self.stratify is not None:
-            raise ConfigError(f"stratify {self.stratify!r} says how --limit draws, and none is given; add --limit N")
+        for name in ("stratify", "limit_seed"):
+            if self.limit is None and getattr(self, name):
+                raise ConfigError(
+                    f"{name} {getattr(self, name)!r} says how --limit draws, and none is given; add --limit N"
+                )
         if not self.rewards and getattr(self, "task", None) is None:
             self.reward = preset_reward(self.sources)
         if not self.rewards:
@@ -147,6 +150,11 @@ class OwnData:
             )
         for i, weight in enumerate(self.reward_weights or ()):
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
+        if self.reward_timeout != OwnData.reward_timeout and not self.reward_workers:
+            raise ConfigError(
+                f"reward_timeout {self.reward_timeout:g} ends rollouts in processes of their own, and there are none; "
+                "add --reward_workers N"
+            )
         if self.reward_workers and not self.rewards:
             raise ConfigError("reward_workers score by --reward, and none is given; a task scores in its own process")
         for text in self.stop if isinstance(self.stop, list) else [] if self.stop is None else [self.stop]:
@@ -156,7 +164,7 @@ class OwnData:
 
     def held_out(self, source: list[str] | str) -> OwnData:
         """The same for held-out data: what chooses rows of `data` does not choose any of these."""
-        return replace(self, data=source, where=None, limit=None, stratify=None)
+        return replace(self, data=source, where=None, limit=None, stratify=None, limit_seed=0)
 
     def flags(self) -> str:
         """The options of data and rewards as they are given to a command, those that are set."""
