@@ -14,6 +14,7 @@ from rollwise.options import (
     Count,
     CountOrZero,
     NonEmptyText,
+    Number,
     PositiveShare,
     Range,
     Temperature,
@@ -87,9 +88,9 @@ class OwnData:
     reward: list[str] | str | None = None
     reward_weights: list[float] | None = None
     success: NonEmptyText | None = None
-    reward_low: float | None = None
-    reward_high: float | None = None
-    solved_at: float | None = None
+    reward_low: Number | None = None
+    reward_high: Number | None = None
+    solved_at: Number | None = None
     reward_workers: CountOrZero = 0
     reward_timeout: Annotated[float, Range(0.0, 86_400.0, open_low=True)] = 60.0
     stop: list[str] | str | None = None
@@ -143,7 +144,8 @@ class OwnData:
             for name in ("reward_weights", "success", "reward_low", "reward_high", "solved_at"):
                 if getattr(self, name) is not None:
                     raise ConfigError(f"{name} describes --reward, and none is given; a task knows its own range")
-        if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
+        weights = self.reward_weights
+        if weights is not None and not (isinstance(weights, list | tuple) and len(weights) == len(self.rewards)):
             raise ConfigError(
                 f"reward_weights must have a number for each of the {len(self.rewards)} rewards, got "
                 f"{self.reward_weights!r}"
