@@ -62,7 +62,7 @@ def marked_answer(text: str) -> str | None:
         return boxed
     for found in (_tagged(text), _hashed(text)):
         if found and found.strip():
-            return found.strip().rstrip(".*")
+            return (answer_said(found) or found).strip().rstrip(".*")
     return answer_said(text)
 
 
@@ -72,7 +72,7 @@ def _hashed(text: str) -> str | None:
     for mark in reversed(list(_HASHED.finditer(text))):
         said = mark[1].strip()
         if mark.end() >= end or (" " not in said and any(map(str.isdigit, said))):
-            return answer_said(said) or said
+            return said
     return None
 
 
