@@ -35,6 +35,16 @@ WHOLE = (
         (r"thus \boxed{\frac{1}{2}} and \boxed{4}.", "4"),
         ("<answer> 3*5 </answer> or 12", "3*5"),
         ("12 eggs\n#### 1,400", "1,400"),
+        ("#### 7\n\nQuestion: 2 and 2?", "7"),
+        ("#### Step 1: Add\n2 + 2 = 4\n#### Step 2: Check\nThe answer is 4.", "4"),
+        ("#### 1. Add\n2 + 2 = 4\n##### Result\nSo 4 it is", "4"),
+        ("#### Final Answer\n4", "4"),
+        ("so\n#### Answer: 4\n", "4"),
+        ("<answer>The answer is 4</answer>", "4"),
+        ("**Final Answer**: 4", "4"),
+        ("**Answer**: Paris", "Paris"),
+        ("**Answer:** Paris", "Paris"),
+        (r"so \\boxed{4}, from 3", "4"),
         ("The answer is **Paris**.", "Paris"),
         ("first 3, then -4.5", "-4.5"),
         ("so it is \N{MINUS SIGN}4", "-4"),
@@ -169,7 +179,7 @@ def test_a_number_is_looked_for_in_a_long_text(text: str) -> None:
 
 OLD_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 OLD_SAID = re.compile(
-    r"(?:final answer|answer is|answer:)\s*(?:is|:)?\s*\**\s*(?P<said>[^\n]+)",
+    r"(?:final answer|answer is|answer(?=\**:))\**\s*(?:is|:)?\s*\**\s*(?P<said>[^\n]+)",
     re.IGNORECASE,
 )
 PARTS = (

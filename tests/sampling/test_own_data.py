@@ -15,11 +15,13 @@ from datasets import Dataset
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, RewardError, RollwiseError
 from rollwise.sampling.config import DataConfig, SampleConfig
 from rollwise.sampling.data import PromptData, load_data
-from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
 from rollwise.sampling.scorers.builtin import exact, math, regex
 from rollwise.tickets.outcome import RewardSpec
+from rollwise.training.config import TrainConfig
+from rollwise.training.parts import datasets_of
 
 ROWS = [{"problem": f"{i}+{i}=", "answer": str(2 * i), "type": "sum" if i % 2 else "even"} for i in range(40)]
 
@@ -103,6 +105,8 @@ def test_system_and_template(tmp_path: Path) -> None:
          "mixes prompts of text (row 1) and messages (row 2)"),
         ([{"prompt": [{"role": "user", "content": "b"}]}], {"template": "{prompt}"}, ConfigError,
          "template is for prompts of text"),
+        (ROWS, {"prompt_column": "problem", "template": ""}, PoolError, "row 1: the prompt is empty"),
+        (ROWS, {"prompt_column": "problem", "template": "{problem:>9}"}, ConfigError, "formats the column 'problem'"),
     ],
 )  # fmt: skip
 def test_columns_that_do_not_fit(
@@ -111,6 +115,28 @@ def test_columns_that_do_not_fit(
     with pytest.raises(error) as caught:
         load(jsonl(tmp_path / "a.jsonl", rows), **options)
     assert reason in str(caught.value)
+
+
+def test_a_row_without_the_answer_that_is_named_has_none(tmp_path: Path) -> None:
+    """It was scored by its other column `answer`."""
+    rows = [{"prompt": "a", "gold": {"value": "1"}, "answer": "long"}, {"prompt": "b", "gold": {}, "answer": "long"}]
+    data = load(jsonl(tmp_path / "a.jsonl", rows), answer_column="gold.value")
+    assert [row["answer"] for row in data.rows] == ["1", None]
+
+
+def test_an_empty_value_is_nothing_in_a_template(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("prompt,hint\n2+2,\n3+3,carry\n")
+    assert load(path, template="{prompt}={hint}").prompts == ["2+2=", "3+3=carry"]
+
+
+def test_difficulties_of_a_csv_file_are_all_numbers_or_all_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("prompt,difficulty\na,1\nb,2\nc,hard\n")
+    assert [row["difficulty"] for row in load(path).rows] == ["1", "2", "hard"]
+    path.write_text("prompt,answer,answer\na,1,2\n")
+    with pytest.raises(ConfigError, match="has two columns 'answer'; rename or remove one"):
+        load(path)
 
 
 def test_prompts_that_are_all_the_same_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -142,6 +168,8 @@ def test_built_in_rewards_by_hand() -> None:
     pytest.importorskip("math_verify")
     assert math(["\\boxed{\\frac{1}{2}}", "I think 0.5", "no"], answer=["0.5", "\\frac12", None]) == [1.0, 1.0, None]
     assert exact([[{"role": "assistant", "content": "so #### 1,000"}]], answer=["1000"]) == [1.0]
+    assert math([r"\frac{1}{2}", "(3,4)", "(3,5)"], answer=[r"\frac{1}{2}", "(3,4)", "(3,4)"]) == [1.0, 1.0, 0.0]
+    assert exact(["1, 2", "18 - 4 = 14"], answer=["1, 2", "18 - 4 = 14 #### 14"]) == [1.0, 1.0]
     assert regex("<b>")(["<b>", "b"]) == [1.0, 0.0]
     with pytest.raises(ConfigError, match="no regular expression"):
         regex("(")
@@ -286,6 +314,17 @@ def test_solution_instead_of_answer(tmp_path: Path) -> None:
     assert own_task(path, reward="exact", answer_column="solution").train_records(1, 0)[0]["answer"].startswith("####")
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [(10**25, "write numbers beyond 64 bits as text"), ("\ud83d", "cut texts between characters")],
+)
+def test_a_column_that_no_table_can_hold_is_named(value: Any, reason: str, tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [{"prompt": str(i), "answer": value} for i in range(40)])
+    config = TrainConfig(data=str(path), reward="exact", model="M")
+    with pytest.raises(PoolError, match=f"column 'answer' of 'a' makes no table: .*; {reason}"):
+        datasets_of(config, task_of(config))
+
+
 def test_nobody_scores(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="who scores the prompts of"):
         own_task(jsonl(tmp_path / "a.jsonl", ROWS))
@@ -295,3 +334,6 @@ def test_columns_of_several_kinds(tmp_path: Path) -> None:
     rows = [{"problem": str(i), "answer": i if i % 2 else str(i)} for i in range(40)]
     with pytest.raises(PoolError, match=r"column 'answer' holds values of several kinds \(number, str\)"):
         own_task(jsonl(tmp_path / "a.jsonl", rows), reward="exact").train_records(5, 0)
+    named = [{"problem": str(i), "id": i if i % 2 else f"x{i}", "category": i if i % 2 else "x"} for i in range(40)]
+    records = own_task(jsonl(tmp_path / "b.jsonl", named), reward="regex:1").train_records(99, 0)
+    assert {type(record[name]) for record in records for name in ("id", "category")} == {str}

@@ -167,6 +167,9 @@ def test_workers_decide_nothing_of_a_folder(tmp_path: Path) -> None:
     [
         ({"reward_workers": -1}, "reward_workers must be"),
         ({"reward_timeout": 0}, "reward_timeout must be"),
+        ({"reward_weights": 0.5}, "reward_weights must have a number for each of the 1 rewards, got 0.5"),
+        ({"solved_at": "half"}, "solved_at must be a number or None, got 'half'"),
+        ({"reward_timeout": 30}, "reward_timeout 30 ends rollouts in processes of their own.*add --reward_workers N"),
         ({"reward": None, "task": "countdown", "reward_workers": 2}, "reward_workers score by --reward"),
     ],
 )

@@ -4,6 +4,7 @@ import csv
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ ROWS = [
         "hard": i % 2 == 0,
         "extra_info": {"level": i % 3},
         "note": None if i else "first",
+        "name": "a, b" if i else "d",
+        "large": 2**53 + (i == 7),
+        "huge": 10**400,
     }
     for i in range(100)
 ]
@@ -58,6 +62,10 @@ def load(data: str, **options: Any) -> PromptData:
         ("source in math, code", 100),
         ("source not in math", 25),
         ("difficulty in 1,2", 40),
+        ("name in 'a, b', c", 99),
+        ("large == 9007199254740993", 1),
+        ("large > 9007199254740992", 1),
+        ("huge > 5", 100),
         ("hard == true", 50),
         ("extra_info.level == 0", 34),
         ("note == first", 1),
@@ -123,6 +131,7 @@ def test_a_limit_beyond_the_data_takes_all(data: str) -> None:
     ("options", "error", "reason"),
     [
         ({"stratify": "difficulty"}, ConfigError, "add --limit N"),
+        ({"limit_seed": 3}, ConfigError, "limit_seed 3 says how --limit draws, and none is given; add --limit N"),
         ({"limit": 0}, ConfigError, "limit must be a whole number >= 1"),
         ({"limit": 5, "stratify": "dificulty"}, MissingColumnError, "did you mean 'difficulty'?"),
         ({"limit": 5, "stratify": "extra_info"}, PoolError, "must hold text or numbers"),
@@ -141,13 +150,14 @@ def test_training_and_evaluation_share_the_declaration_and_other_held_out_data_a
     task = OwnTask(config, verifier=None, eval_data=None, evaluated=True)
     assert len(task.data) + len(task.eval_records(100, 0)) == 40
     other = written(tmp_path / "b.jsonl", [{"prompt": "1+1", "answer": "2"}, {"prompt": "2+2", "answer": "4"}])
-    task = OwnTask(config, verifier=None, eval_data=other, evaluated=True)
+    task = OwnTask(replace(config, limit_seed=2), verifier=None, eval_data=other, evaluated=True)
     assert (len(task.data), len(task.eval_records(100, 0))) == (40, 2)
 
 
 def test_a_task_has_options_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="where describes your own data"):
-        TrainConfig(where="difficulty > 2")
+    for name, value in {"where": "difficulty > 2", "prompt_column": "question", "id": "uid"}.items():
+        with pytest.raises(ConfigError, match=f"{name} describes your own data"):
+            TrainConfig(**{name: value})
     with pytest.raises(ConfigError, match="where chooses rows of one's own data, and task 'countdown'"):
         from rollwise.models import task_for
         from rollwise.sampling.config import SampleConfig

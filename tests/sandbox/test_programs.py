@@ -55,12 +55,14 @@ def test_a_function_with_its_check(text: str, passed: int) -> None:
 def test_assertions_with_objects_of_the_program() -> None:
     """MBPP's form: 3 of 4 pass."""
     program = """
-from collections import Counter
+from collections import Counter, deque
 class Node:
     def __init__(self, value): self.value, self.next = value, None
 def total(node): return node.value + (total(node.next) if node.next else 0)
 def letters(text): return Counter(text)
 def pairs(n): return ((i, {i}, 0.1 * i, 1j) for i in range(n))
+def distinct(text): return Counter(text).keys()
+def queue(text): return deque(text)
 """
     code = """
 first = Node(1)
@@ -68,9 +70,10 @@ first.next = Node(2)
 assert total(first) == 3 and first.next.value == 2
 assert letters("aba") == {"a": 2, "b": 1}
 assert list(pairs(2)) == [(0, {0}, 0.0, 1j), (1, {1}, 0.1, 1j)]
+assert sorted(letters("aba")) == sorted(distinct("aba")) == list(queue("ab"))
 assert math.isclose(total(Node(10**5000)), 0)
 """
-    assert score(program, kind="asserts", code=code)[:2] == (3, 4)
+    assert score(program, kind="asserts", code=code)[:2] == (4, 5)
 
 
 def test_an_exception_that_a_test_wants() -> None:
@@ -96,8 +99,8 @@ def test_standard_input() -> None:
 def test_a_method_of_a_solution() -> None:
     """LiveCodeBench's form, with an argument a line: a tuple equals the list of the same items."""
     program = "class Solution:\n    def add(self, xs, y):\n        return tuple(x + y for x in xs)"
-    cases = [["[1, 2]\n3", "[4, 5]"], ["[]\n0", "[]"], ["[1]\n1", "[3]"]]
-    assert score(program, kind="functional", function="add", cases=cases) == (2, 3, "a test failed")
+    cases = [["[1, 2]\n3", "[4, 5]"], ["[]\n0", "[]"], ["[1]\n1", "[3]"], ['["\u2028"]\n"b"\n', '["\u2028b"]']]
+    assert score(program, kind="functional", function="add", cases=cases) == (3, 4, "a test failed")
 
 
 def test_inputs_and_outputs_longer_than_the_limit_of_output() -> None:
@@ -173,6 +176,21 @@ class TestCases(unittest.TestCase):
     assert score("import os; os._exit(0)", kind="unittest", code=code)[::2] == (0, "gave no verdict")
 
 
+def test_what_a_model_writes_beside_its_function_is_no_test() -> None:
+    """Its own TestCase counted as two tests that passed, and its last lines ended a right program."""
+    code = "import unittest\nclass TestCases(unittest.TestCase):\n    def test(self): self.assertEqual(task_func(2), 4)"
+    own = """
+import unittest
+class TestTaskFunc(unittest.TestCase):
+    def test_a(self): pass
+    def test_b(self): pass
+if __name__ == "__main__":
+    unittest.main()
+"""
+    assert score(f"def task_func(x): return 0\n{own}", kind="unittest", code=code)[:2] == (0, 1)
+    assert score(f"def task_func(x): return 2 * x\n{own}", kind="unittest", code=code) == (1, 1, "")
+
+
 def test_the_reward_is_the_share_or_all_or_nothing() -> None:
     tests = json.dumps({"kind": "asserts", "code": "assert f(1) == 1\nassert f(2) == 2\nassert f(0) == 0"})
     texts = ["def f(x): return x", "def f(x): return min(x, 1)", [{"role": "assistant", "content": "no"}], "no tests"]
@@ -232,3 +250,8 @@ def test_an_example_of_the_output_is_not_the_program() -> None:
     text = "```python\nprint(1)\n```\nbetter:\n```Python3\nprint(2)\n```\nIt prints\n```\n2\n```"
     assert program_of(text) == program_of(text, "f") == "print(2)\n"
     assert program_of(text.replace("Python3", "").replace("python", "")) == "2\n"
+
+
+def test_a_block_within_a_list_is_indented_as_its_fence() -> None:
+    text = "1. Add:\n\n   ```python\n   def f(x):\n       return x\n   ```\n"
+    assert program_of(text) == program_of(text, "f") == "def f(x):\n    return x\n"

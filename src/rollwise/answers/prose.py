@@ -6,7 +6,7 @@ import re
 
 # No two \s* beside one another: many newlines after "answer is" would take the cube of their number.
 _SAID = re.compile(
-    r"(?:final answer|answer is|answer:)\s*(?:(?:is|:)\s*)?(?:\*+\s*)?(?P<said>[^\n]+)",
+    r"(?:final answer|answer is|answer(?=\**:))\**\s*(?:(?:is|:)\s*)?(?:\*+\s*)?(?P<said>[^\n]+)",
     re.IGNORECASE,
 )
 _FIRST_NUMBER = re.compile(

@@ -13,8 +13,8 @@ ANSWER_COLUMNS = ("answer", "ground_truth", "solution", "gold", "label", "expect
 """Where recorded answers usually are; and `reward_model.ground_truth`, as verl has it."""
 
 _TAG = re.compile("</?answer>", re.IGNORECASE)
-_HASHED = re.compile(r"####\s*(.+)")
-_BRACES = re.compile(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)
+_HASHED = re.compile(r"(?<!#)####(?!#)\s*(.+)")
+_BRACES = re.compile(r"\\{1,4}(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)  # \\boxed too: escaped twice
 
 
 def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | None:
@@ -60,10 +60,20 @@ def marked_answer(text: str) -> str | None:
     boxed = boxed_answer(text)
     if boxed is not None:
         return boxed
-    for found in (_tagged(text), next(reversed(_HASHED.findall(text)), None)):
+    for found in (_tagged(text), _hashed(text)):
         if found and found.strip():
-            return found.strip().rstrip(".*")
+            return (answer_said(found) or found).strip().rstrip(".*")
     return answer_said(text)
+
+
+def _hashed(text: str) -> str | None:
+    """What the last `####` marks: its line at the end of the text, or a number alone. Elsewhere it is a heading."""
+    end = len(text.rstrip())
+    for mark in reversed(list(_HASHED.finditer(text))):
+        said = mark[1].strip()
+        if mark.end() >= end or (" " not in said and any(map(str.isdigit, said))):
+            return said
+    return None
 
 
 def _tagged(text: str) -> str | None:

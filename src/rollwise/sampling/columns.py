@@ -51,6 +51,8 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
         for name, column in moved.items():
             if column is not None and (value := lookup(row, column)) is not ABSENT:
                 filled[name] = value
+            elif column not in (None, name):  # this row has none: its own `answer` is not what was named
+                filled[name] = None
         filled["prompt"] = _prompt(row, config, f"{source}, row {at}")
         out.append(filled)
     return out
@@ -90,8 +92,7 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
     prompt = lookup(row, config.prompt_column)
     prompt = None if prompt is ABSENT else prompt
     chat = isinstance(prompt, list) and prompt and all(isinstance(m, Mapping) and "role" in m for m in prompt)
-    if prompt == [] or (isinstance(prompt, str) and not prompt.strip()):
-        raise PoolError(f"{where}: the prompt is empty; write it, or remove the row")
+    _check_filled(prompt, where)
     if not chat and not isinstance(prompt, str):
         raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
     for message in prompt if chat and prompt else ():
@@ -108,12 +109,18 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
         if chat:
             raise ConfigError(f"{where}: template is for prompts of text, and this one has chat messages; leave it out")
         prompt = _filled(template, {**row, "prompt": prompt}, where)
+        _check_filled(prompt, where)
     if config.system is None:
         return prompt
     system = [{"role": "system", "content": config.system}] if config.system else []
     if not chat:
         return [*system, {"role": "user", "content": prompt}]
     return prompt if prompt[0]["role"] == "system" else [*system, *prompt]
+
+
+def _check_filled(prompt: Any, where: str) -> None:
+    if prompt == [] or (isinstance(prompt, str) and not prompt.strip()):
+        raise PoolError(f"{where}: the prompt is empty; write it, or remove the row")
 
 
 def _check_message(message: Mapping[str, Any], where: str) -> None:
@@ -135,7 +142,7 @@ def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
     except ValueError as error:
         raise ConfigError(f"template {template!r} has unbalanced braces ({error}); write {{{{ for a brace") from error
     text = []
-    for literal, column, _, _ in parts:
+    for literal, column, form, conversion in parts:
         text.append(literal)
         if column is not None:
             value = lookup(row, column)
@@ -144,7 +151,12 @@ def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
                     f"{where}: template needs the column {column!r}, but the row has {', '.join(row)}; write {{{{ "
                     "for a brace"
                 )
-            text.append(str(value))
+            if form or conversion:
+                raise ConfigError(
+                    f"template {template!r} formats the column {column!r}, and columns are put in as they are; leave "
+                    "out what stands behind its name"
+                )
+            text.append("" if value is None else str(value))
     return "".join(text)
 
 

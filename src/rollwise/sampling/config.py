@@ -14,6 +14,7 @@ from rollwise.options import (
     Count,
     CountOrZero,
     NonEmptyText,
+    Number,
     PositiveShare,
     Range,
     Temperature,
@@ -87,9 +88,9 @@ class OwnData:
     reward: list[str] | str | None = None
     reward_weights: list[float] | None = None
     success: NonEmptyText | None = None
-    reward_low: float | None = None
-    reward_high: float | None = None
-    solved_at: float | None = None
+    reward_low: Number | None = None
+    reward_high: Number | None = None
+    solved_at: Number | None = None
     reward_workers: CountOrZero = 0
     reward_timeout: Annotated[float, Range(0.0, 86_400.0, open_low=True)] = 60.0
     stop: list[str] | str | None = None
@@ -132,21 +133,30 @@ class OwnData:
                 if one is not None and not isinstance(one, str):
                     raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
         conditions(self.conditions)
-        if self.limit is None and self.stratify is not None:
-            raise ConfigError(f"stratify {self.stratify!r} says how --limit draws, and none is given; add --limit N")
+        for name in ("stratify", "limit_seed"):
+            if self.limit is None and getattr(self, name):
+                raise ConfigError(
+                    f"{name} {getattr(self, name)!r} says how --limit draws, and none is given; add --limit N"
+                )
         if not self.rewards and getattr(self, "task", None) is None:
             self.reward = preset_reward(self.sources)
         if not self.rewards:
             for name in ("reward_weights", "success", "reward_low", "reward_high", "solved_at"):
                 if getattr(self, name) is not None:
                     raise ConfigError(f"{name} describes --reward, and none is given; a task knows its own range")
-        if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
+        weights = self.reward_weights
+        if weights is not None and not (isinstance(weights, list | tuple) and len(weights) == len(self.rewards)):
             raise ConfigError(
                 f"reward_weights must have a number for each of the {len(self.rewards)} rewards, got "
                 f"{self.reward_weights!r}"
             )
         for i, weight in enumerate(self.reward_weights or ()):
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
+        if self.reward_timeout != OwnData.reward_timeout and not self.reward_workers:
+            raise ConfigError(
+                f"reward_timeout {self.reward_timeout:g} ends rollouts in processes of their own, and there are none; "
+                "add --reward_workers N"
+            )
         if self.reward_workers and not self.rewards:
             raise ConfigError("reward_workers score by --reward, and none is given; a task scores in its own process")
         for text in self.stop if isinstance(self.stop, list) else [] if self.stop is None else [self.stop]:
@@ -156,7 +166,7 @@ class OwnData:
 
     def held_out(self, source: list[str] | str) -> OwnData:
         """The same for held-out data: what chooses rows of `data` does not choose any of these."""
-        return replace(self, data=source, where=None, limit=None, stratify=None)
+        return replace(self, data=source, where=None, limit=None, stratify=None, limit_seed=0)
 
     def flags(self) -> str:
         """The options of data and rewards as they are given to a command, those that are set."""

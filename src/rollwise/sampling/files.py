@@ -8,6 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,10 @@ def _read_csv(path: Path) -> list[Row]:
     reader = csv.DictReader(io.StringIO(_text(path), newline=""), strict=True)
     rows: list[Row] = []
     try:
+        names = reader.fieldnames or []
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise ConfigError(f"{path} has two columns {twice!r}; rename or remove one")
         for row in reader:
             if None in row or None in row.values():
                 raise ConfigError(
@@ -99,11 +104,9 @@ def _read_csv(path: Path) -> list[Row]:
             rows.append({name: value or None for name, value in row.items()})
     except csv.Error as error:
         raise ConfigError(f"{path}, line {reader.line_num} is not valid CSV ({error}); mend it") from error
-    for row in rows:
-        try:
-            row |= {"difficulty": float(row["difficulty"])} if row.get("difficulty") else {}
-        except ValueError:
-            break
+    with suppress(ValueError):  # where one is no number all stay text
+        found = [float(row["difficulty"]) if row.get("difficulty") else None for row in rows]
+        return [row | {"difficulty": own} if own is not None else row for row, own in zip(rows, found, strict=True)]
     return rows
 
 

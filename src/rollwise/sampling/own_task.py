@@ -171,7 +171,8 @@ def _read(config: OwnData) -> PromptData:
 
 def _records(data: PromptData, n: int, seed: int) -> list[dict[str, Any]]:
     order = sampling_order(data.ids, data.categories, seed)[:n]
-    kinds = {name: _kind_of(data, name) for name in data.rows[0]}
+    as_text = {"id", *([] if data.categories is None else ["category"])}
+    kinds = {name: _kind_of(data, name) for name in data.rows[0] if name not in as_text}
     mixed = [name for name, kind in kinds.items() if len(kind) > 1]
     if mixed:
         raise PoolError(

@@ -27,6 +27,8 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 _CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op>==|!=|<=|>=|<|>|\s(?:not\s+)?in\s)\s*(?P<value>.+?)\s*")
+_LISTED = re.compile(r"""(\s*'[^']*'\s*|\s*"[^"]*"\s*|[^,]+)(?:,|$)""")  # a comma in quotes is part of a value
+_WHOLE = re.compile(r"\s*[-+]?\d{1,4000}\s*")
 _FORM = "write COLUMN OP VALUE with ==, !=, <, <=, >, >=, in or not in, for example 'difficulty >= 3'"
 
 
@@ -73,8 +75,11 @@ class Condition:
         return self._number(value) == cell
 
     def _number(self, value: str | float) -> float:
+        """A number as it is; a whole one exactly, as ids from 2^53 on share a float with others."""
+        if not isinstance(value, str):
+            return value
         try:
-            return float(value)
+            return int(value) if _WHOLE.fullmatch(value) else float(value)
         except ValueError:
             raise ConfigError(
                 f"where {self.text!r}: {value!r} is no number, so it can't be compared with one; {_FORM}"
@@ -96,7 +101,7 @@ def conditions(where: Sequence[str]) -> list[Condition]:
         if parts is None:
             raise ConfigError(f"where {text!r} can't be read; {_FORM}")
         op = " ".join(parts["op"].split())
-        values = [value.strip() for value in parts["value"].split(",")] if op.endswith("in") else [parts["value"]]
+        values = [value.strip() for value in _LISTED.findall(parts["value"])] if op.endswith("in") else [parts["value"]]
         found.append(Condition(text, parts["column"], op, tuple(_unquoted(value) for value in values)))
     return found
 

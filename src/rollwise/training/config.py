@@ -185,8 +185,9 @@ class TrainConfig(OwnData):
             )
         if self.data:
             return
-        for name in ("reward", "eval_data", "system", "template", "answer_column", "category", *SELECTION):
-            if getattr(self, name) is not None:
+        columns = ("prompt_column", "answer_column", "category", "id")
+        for name in ("reward", "eval_data", "system", "template", *columns, *SELECTION):
+            if getattr(self, name) != getattr(OwnData, name, None):
                 raise ConfigError(f"{name} describes your own data: give --data, or leave it out")
 
     def _check_evaluations(self) -> None:

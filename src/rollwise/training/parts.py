@@ -80,16 +80,35 @@ def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dat
     check_aggregate(config.eval_aggregate, sets)
     if config.keep_best is not None:
         check_score(config.keep_best, sets, config.num_generations_eval)
+    return _table(train, task), {name: _table(records, task) for name, records in sets.items()}
+
+
+def _table(records: list[dict[str, Any]], task: Task) -> Dataset:
+    """The records as a data set; `PoolError` names the first column that no table can hold."""
     try:
-        return Dataset.from_list(train), {name: Dataset.from_list(records) for name, records in sets.items()}
-    except (pyarrow.ArrowException, OverflowError) as error:
-        raise PoolError(f"the columns of {task.name!r} don't make a table: {error}; use one kind a column") from error
+        return Dataset.from_list(records)
+    except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        remedies = {
+            OverflowError: "write numbers beyond 64 bits as text",
+            UnicodeEncodeError: "cut texts between characters",
+        }
+        remedy = remedies.get(type(error), "use one kind a column")
+        raise PoolError(f"{_bad_column(records)} of {task.name!r} makes no table: {error}; {remedy}") from error
+
+
+def _bad_column(records: list[dict[str, Any]]) -> str:
+    for name in records[0]:
+        try:
+            pyarrow.array([record.get(name) for record in records])
+        except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError):
+            return f"column {name!r}"
+    return "a column"
 
 
 def end_sets_of(config: TrainConfig, task: Task) -> dict[str, Dataset]:
     """The sets of the larger evaluation at the end of the run, by name as those of `datasets_of`; empty without one."""
     sets = _eval_records(config.eval_prompts_end, config, task)
-    return {name: Dataset.from_list(records) for name, records in sets.items()}
+    return {name: _table(records, task) for name, records in sets.items()}
 
 
 def _eval_records(n: int, config: TrainConfig, task: Task) -> dict[str, list[dict[str, Any]]]:

@@ -163,6 +163,7 @@ def test_secs_words_and_levels() -> None:
             "in the parameters of 'time_intervals': .*; leave its levels out",
         ),
         ({"dataset": "word_ladder"}, "the items of 'word_ladder' change from process to process"),
+        ({"dataset": "knight_swap"}, "the items of 'knight_swap' change from process to process"),
         ({"dataset": "gcd", "style": "lines"}, "style must be 'line', 'tags' or 'chat'"),
     ],
 )

@@ -1,7 +1,8 @@
 r"""Built-in rewards, in TRL's signature: `math`, `hendrycks`, `exact`, `boxed`, `code` and `regex:PATTERN`.
 
 `math` and `exact` compare the final answer of a completion with the column `answer`: what the completion marks
-(`\boxed{}`, `####`, `<answer>`, "the answer is"), else its last number or a short last line.
+(`\boxed{}`, `####`, `<answer>`, "the answer is"), else its last number or a short last line. A completion that is the
+recorded answer and nothing else is right, whatever its last number.
 """
 
 from __future__ import annotations
@@ -120,12 +121,19 @@ def built_in(name: str) -> Reward | None:
 def _compared(
     completions: Sequence[Any], answer: Sequence[Any], same: Callable[[str, str], bool]
 ) -> list[float | None]:
-    given = [final_answer(completion_text(one)) for one in completions]
-    return [_score(own, gold, same) for own, gold in zip(given, answer, strict=True)]
+    scores = []
+    for text, gold in zip(map(completion_text, completions), answer, strict=True):
+        whole = text.strip() == _recorded(gold)  # of (3, 4) without a mark, the last number is not the answer
+        scores.append(1.0 if whole else _score(final_answer(text), gold, same))
+    return scores
 
 
 def _score(given: str | None, gold: Any, same: Callable[[str, str], bool]) -> float | None:
-    recorded = recorded_answer({"answer": gold}, "answer")
+    recorded = _recorded(gold)
     if recorded is None:
         return None
     return float(given is not None and same(recorded, given))
+
+
+def _recorded(gold: Any) -> str | None:
+    return recorded_answer({"answer": gold}, "answer")

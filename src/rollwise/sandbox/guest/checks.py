@@ -76,8 +76,8 @@ def _end_after(seconds: float) -> None:
 
 def _cases(tests: dict[str, Any]) -> list[tuple[list[Any], Any]]:
     """Arguments and the expected value of each call."""
-    texts = [(given.splitlines(), wanted) for given, wanted in tests["cases"]]
-    return [([json.loads(line) for line in lines], json.loads(wanted)) for lines, wanted in texts]
+    texts = [(given.split("\n"), wanted) for given, wanted in tests["cases"]]  # JSON holds no line break of its own
+    return [([json.loads(line) for line in lines if line.strip()], json.loads(wanted)) for lines, wanted in texts]
 
 
 def _functional(program: Program, name: str, cases: list[tuple[list[Any], Any]], verdicts: Verdicts) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 import numbers
 import sys
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 _MOST_ITEMS = 10**6
+_ITERATED = (range, Iterator, KeysView, ValuesView, ItemsView, deque)
 _LARGE = 2**63
 """From here on a whole number is written in hexadecimal: in decimal, Python refuses more than 4,300 digits."""
 
@@ -58,7 +60,7 @@ def to_plain(value: Any, other: Callable[[Any], int]) -> Any:
     for sequence in (list, tuple, set, frozenset):
         if isinstance(value, sequence):
             return [sequence.__name__, [to_plain(item, other) for item in value]]
-    if isinstance(value, range | Iterator):
+    if isinstance(value, _ITERATED):
         kind_name = "list" if isinstance(value, range) else "iterator"
         return [kind_name, [to_plain(item, other) for item in itertools.islice(value, _MOST_ITEMS)]]
     return ["object", other(value)]

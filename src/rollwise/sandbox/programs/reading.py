@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
-_BLOCK = re.compile(r"^[ \t]*```([^\n`]*)\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^([ \t]*)```([^\n`]*)\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _THOUGHT = "</think>"
 
 
@@ -12,13 +13,14 @@ def program_of(text: str, function: str = "") -> str:
     r"""The last fenced block that is marked as Python, or of others the last; without a block the whole text.
 
     Of several blocks the last that defines `function`, where one does. Text before `</think>` does not count. A block
-    at the end need not be closed.
+    at the end need not be closed, and one within a list may be indented.
 
     >>> program_of("Try this:\n```python\nprint(1)\n```\nIt prints 1.")
     'print(1)\n'
     """
     text = text.rpartition(_THOUGHT)[2]
-    blocks: list[tuple[str, str]] = _BLOCK.findall(text)
+    found: list[tuple[str, str, str]] = _BLOCK.findall(text)
+    blocks = [(mark, textwrap.dedent(block) if indent else block) for indent, mark, block in found]
     if not blocks:
         return text
     if function and (own := [block for _, block in blocks if defines(block, function)]):

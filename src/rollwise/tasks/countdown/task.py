@@ -45,6 +45,7 @@ class Countdown(Task, name="countdown"):
             (SEC's). Not used where `data_file` is given.
         eval_levels: Levels of a second set of held-out puzzles, `ood`, beside those of the training levels, `id`; it is
             `eval_records`. Easier ones measure what can be learnt, where most of the training puzzles are out of reach.
+            Not used where a file is given.
         broken: The chance that a training puzzle has a target that its numbers can't reach; only trying shows it.
         foreign: The chance that it has one of four digits that they can't reach; its category (`L2 far`) and its
             embedding show it, so that a method that generalises can learn it.

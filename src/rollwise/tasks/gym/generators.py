@@ -102,8 +102,8 @@ def scores_by_comparison(name: str) -> bool:
     return package_version() == _READ_VERSION and (unchanged or name in _READ)
 
 
-# Found by making an item of each generator in two processes. The sandbox has PYTHONHASHSEED=0, too.
-_BY_HASHES = frozenset({"isomorphic_strings", "polynomial_multiplication", "ransom_note", "word_ladder"})
+# Found by making twelve items of each generator in two processes. The sandbox has PYTHONHASHSEED=0, too.
+_BY_HASHES = frozenset({"isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder"})
 _READ_VERSION = "0.1.25"
 _READ = frozenset(
     {
