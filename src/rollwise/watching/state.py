@@ -103,17 +103,18 @@ def lane_shares(groups: Sequence[GroupLine]) -> tuple[tuple[str, float], ...]:
 
 
 def by_category(groups: Sequence[GroupLine], known: Iterable[str], rule: SolvedRule) -> tuple[Category, ...]:
-    """Share of the groups, pass rate over rollouts, and share of mixed groups; a row for each of the `known`."""
+    """Share of the groups, pass rate over rollouts, and share of those judged that are mixed; a row for each `known`."""
     rows = []
     for name in sorted(known):
         own = [group for group in groups if group.category == name]
-        scored = [reward for group in own for reward in group.scored]
+        scored = [reward for group in own for reward in group.whole]
+        judged = sum(bool(group.whole) for group in own)
         rows.append(
             Category(
                 name=name,
                 share=len(own) / len(groups) if groups else math.nan,
                 pass_rate=sum(reward >= rule.threshold for reward in scored) / len(scored) if scored else math.nan,
-                mixed=sum(group.mixed(rule) for group in own) / len(own) if own else math.nan,
+                mixed=sum(group.mixed(rule) for group in own) / judged if judged else math.nan,
             )
         )
     return tuple(rows)
