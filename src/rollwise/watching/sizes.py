@@ -53,4 +53,3 @@ def _by_third(part: SizesByRate) -> str:
         groups, rollouts = sum(part.groups[start:stop]), sum(part.rollouts[start:stop])
         words += [f"{name} {rollouts / groups:.1f}"] if groups else []
     return " ".join(words)
-
