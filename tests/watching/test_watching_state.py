@@ -74,7 +74,9 @@ def test_pace_and_time_left_by_hand() -> None:
     assert evaluation_seconds(run) == 5.0
     assert rate(run.signal("tokens"), run.signal("wall_s")) == 15.0
     assert time_left(run, 10, 2) == 34.0
+    assert time_left(run, 10, 4) == 14.0 + 3 * 5.0  # at 4 and 8, and after the last step, as always
     assert time_left(run, 10, None) == 14.0
+    assert time_left(run, 3, 2) == 0.0
     assert time_left(run, None, 2) is None
 
 
