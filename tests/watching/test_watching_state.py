@@ -133,7 +133,7 @@ def test_screened_rollouts_count_in_their_group_and_unscored_groups_in_no_share(
     line = {"step": 1, "category": "x", "rewards": [0.0, 0.0], "predicted": 0.5}
     history.add_group({**line, "screened": {"ticket": "t0", "rewards": [1.0, 0.0]}})
     history.add_group({**line, "rewards": [None, None]})
-    (x,) = by_category(history.groups, history.categories, SolvedRule.guess(1.0))  # type: ignore[arg-type]
+    (x,) = by_category(history.groups, history.categories, SolvedRule.guess(1.0))
     assert (x.share, x.pass_rate, x.mixed) == (1.0, 0.25, 1.0)
     assert history.groups[0].scored == [0.0, 0.0]  # what the prediction is about
     assert [group.size for group in history.groups] == [4, 2]
