@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,21 @@ def test_it_shows_itself() -> None:
     assert "<th style='text-align:left'>steps</th>" in shown
     assert "rollout groups" in shown
     assert "uniform-run" in repr(run)
+
+
+def test_a_screened_group_is_mixed_as_a_whole_and_step_0_is_no_step(tmp_path: Path) -> None:
+    """As `frac_mixed` and the report count it: half of the group was screened, and only together its rewards differ."""
+    metrics = [{"step": 0, "eval/pass@1": 0.5}, {"step": 1, "frac_mixed": 1.0}]
+    screening = {"step": 1, "ticket": "t0", "purpose": "screen", "prompt_id": "a", "rewards": [1.0, 1.0]}
+    group = {**screening, "ticket": "t1", "purpose": "train", "rewards": [0.0, 0.0]}
+    group["screened"] = {"ticket": "t0", "step": 1, "rewards": [1.0, 1.0]}
+    for name, lines in (("metrics.jsonl", metrics), ("rollouts.jsonl", [screening, group])):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = rw.load_run(tmp_path)
+    assert run.groups["mixed"].tolist() == [False, True]
+    assert run.groups["mean_reward"].tolist() == [1.0, 0.0]
+    assert "1 steps" in repr(run)
+    assert "steps</th><td>1</td>" in run._repr_html_()
 
 
 def test_there_is_no_run(tmp_path: Path) -> None:

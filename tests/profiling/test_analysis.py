@@ -56,6 +56,7 @@ def test_the_interval_of_a_mean_is_neither_below_0_nor_without_width() -> None:
     assert mean_interval(np.zeros(10), 500) == wilson(0, 10, population=500)
     assert mean_interval(np.ones(10), 500) == wilson(10, 10, population=500)
     assert mean_interval(np.zeros(10), 10) == (0.0, 0.0)
+    assert mean_interval(np.array([0.5]), 500) == wilson(0.5, 1, population=500)  # one prompt of 500 is not all of them
 
 
 def test_rates_and_their_histogram() -> None:

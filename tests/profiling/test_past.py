@@ -97,6 +97,21 @@ def test_a_run_and_its_replay(tmp_path: Path) -> None:
     assert "taken as drawn uniformly" not in shown(numbers)
 
 
+def test_a_runs_rollouts_by_their_file_are_read_as_the_run_says(tmp_path: Path) -> None:
+    """Solved from 0.5 on, and cut off at 10 tokens, as the folder has it; not from 1 on, which is the guess."""
+    rows = [{**row, "ticket": f"t{i}", "prompt_id": row["prompt"], "lane": "uniform", "rewards": [0.0, 0.5]}
+            for i, row in enumerate(group(step, "a", [0, 0]) for step in (1, 2))]  # fmt: skip
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "rollouts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run / "metrics.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
+    (run / "rewards.json").write_text('{"low": 0.0, "high": 1.0, "solved_at": 0.5}')
+    (run / "config.yaml").write_text("max_completion_length: 10\n")
+    for place in (run, run / "rollouts.jsonl"):
+        numbers = run_past(PastConfig(rollouts=str(place), out=str(tmp_path / "out"))).numbers
+        assert (numbers["pass_rate"]["mean"], numbers["tokens"]["truncated"]) == (0.5, 1.0)
+
+
 def in_lane(rows: Rows, lane: str) -> Rows:
     return [{**row, "ticket": f"t{i}", "prompt_id": row["prompt"], "lane": lane} for i, row in enumerate(rows)]
 

@@ -232,3 +232,14 @@ def test_options_that_contradict_one_another(options: dict[str, Any], tmp_path: 
             profile(options, tmp_path / "out", **changed)
         assert reason in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("planned", [2, 16])
+def test_a_fitted_ratio_has_its_interval_though_all_prompts_were_rolled_out(
+    planned: int, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Of 8 rollouts groups of 2 are measured, without an error of sampling; those of 16 are fitted, with an error."""
+    text = io.StringIO()
+    show(profile(options, tmp_path, planned_generations=planned).numbers, Console(file=text, width=200))
+    (line,) = (line for line in text.getvalue().splitlines() if line.startswith(" effective task ratio"))
+    assert (" to " in line, "fitted:" in line) == ((True, True) if planned == 16 else (False, False))

@@ -1,11 +1,14 @@
 """What is recommended, and why."""
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from rollwise.cli.commands import build_parsers
+from rollwise.profiling.config import ProfileConfig
+from rollwise.profiling.finished import train_options
 from rollwise.profiling.recommendation import Facts, recommend
 
 FACTS = Facts(
@@ -75,3 +78,24 @@ def test_the_bound_is_one_over_the_effective_ratio() -> None:
 def test_what_it_rests_on_is_said_wherever_a_curriculum_is_advised() -> None:
     assert any("benchmarks/results/measurements.md" in reason for reason in recommend(FACTS).reasons)
     assert not any("benchmarks/results/measurements.md" in r for r in recommend(replace(FACTS, effective=0.9)).reasons)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"data": "countdown", "task_options": {"levels": [1, 2]}, "pool_prompts": 200, "stop": ["</a>"]},
+        {"data": "my own.jsonl", "task": "countdown", "model": "a b", "temperature": 0.7, "max_completion_length": 99},
+        {"data": "my.jsonl", "reward": "math", "steps": 30, "prompts_per_step": 8, "planned_generations": 16},
+    ],
+)
+def test_the_command_trains_on_what_was_profiled_as_it_was_planned(options: dict[str, Any]) -> None:
+    """What the recommendation rests on: the same prompts and verifier, rollouts made alike, as many visits."""
+    command = shlex.split(train_options(ProfileConfig(**options)))
+    train = build_parsers(["train"])[0].parse_args(["train", *command]).as_dict()["train"]
+    expected = {_TRAINS.get(name, name): value for name, value in options.items()}
+    if options["data"] == "countdown":
+        expected |= {"data": "", "task": "countdown", "stop": "</a>"}
+    assert {name: train[name] for name in expected} == expected
+
+
+_TRAINS = {"pool_prompts": "num_prompts", "planned_generations": "num_generations"}

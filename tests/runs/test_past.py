@@ -161,6 +161,14 @@ def test_tokens_truncation_and_chats(tmp_path: Path) -> None:
     assert group.truncated == [False, True]
 
 
+def test_lengths_that_an_engine_did_not_tell_are_no_tokens(tmp_path: Path) -> None:
+    """Its run has a 0 for each rollout: characters are counted, so that what was wasted is a share of something."""
+    rows = [{"step": 1, "ticket": f"t{i}", "prompt_id": f"p{i}", "rewards": [0.0, float(i)], "tokens": [0, 0],
+             "texts": ["ab", "abcd"]} for i in range(2)]  # fmt: skip
+    past = read_past(write_jsonl(tmp_path / "rollouts.jsonl", rows))
+    assert (past.kind, past.unit, past.groups[0].sizes) == ("run", "characters", [2, 4])
+
+
 def test_an_id_of_each_row_makes_no_prompts_and_one_of_each_prompt_does(tmp_path: Path) -> None:
     rows = [{"id": i, **row} for i, row in enumerate(completion_rows())]
     assert rewards_of(read_past(write_jsonl(tmp_path / "rows.jsonl", rows))) == REWARDS

@@ -210,6 +210,21 @@ def test_a_gate_has_more_rolled_out_and_trains_on_what_it_admits() -> None:
     assert (log.effective_ratio * rolled).sum() == pytest.approx(totals["groups"] - totals["rejected"])
 
 
+def test_a_gate_finds_no_contrast_for_uniform_sampling() -> None:
+    """It draws no other prompts. Steps that find less make more groups: the mean of the steps' shares is 0.08 above."""
+    world, _ = make_world(200, learner=Learner(learning_rate=0.0, memorisation=0.0), seed=0)
+    plain, gated = (
+        simulate(rw.Uniform(seed=1), world.fresh(), 400, 2, 8, gate=gate)
+        for gate in (None, rw.DynamicSampling(max_rounds=3))
+    )
+    assert plain.contrast() == pytest.approx(plain.effective_ratio.mean())
+    assert gated.contrast() == pytest.approx(plain.contrast(), abs=0.02)
+    assert gated.effective_ratio.mean() > plain.contrast() + 0.05
+    rolled = (gated.slots >= 0).sum(axis=1)
+    assert gated.contrast(200) == pytest.approx((gated.effective_ratio * rolled)[200:].sum() / rolled[200:].sum())
+    assert summary(gated, 200, np.zeros(5))["effective_ratio"] == gated.contrast()
+
+
 def test_a_gate_and_a_lag_and_screening_go_together() -> None:
     world, _ = make_world(400, population=Population(hardest=1.0, hopeless=0.0), seed=0)
     speed = rw.SPEED(screen_rollouts=4, screen=32, ready=8)

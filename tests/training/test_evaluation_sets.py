@@ -110,6 +110,21 @@ def test_the_display_keeps_the_last_reward_that_there_was(tmp_path: Path) -> Non
     assert display.parts["reward"] == "reward 1.000"
 
 
+def test_the_display_says_the_reward_that_is_logged_and_a_sets_name_as_it_is(tmp_path: Path) -> None:
+    """Rewards from -1 to 1: 0.5 is a score of 0.75, but the reward is 0.5, as in `metrics.jsonl`."""
+    options: dict[str, Any] = {"reward": lambda completions, **_: [0.5] * len(completions), "max_steps": 1}
+    curriculum = rw.Uniform(seed=1, reward_spec=rw.RewardSpec(low=-1, high=1))
+    trainer = make_trainer(tmp_path / "out", curriculum=curriculum, eval_dataset={"[b]ood": known(4, 1)}, **options)
+    Recorder(RunFolder(tmp_path / "run")).attach(trainer)
+    display = Display(Console(file=io.StringIO(), width=200))
+    display.attach(trainer)
+    trainer.train()
+    trainer.evaluate()
+    assert display.parts["reward"] == "reward 0.500"
+    assert lines_of(tmp_path / "run")[0]["reward"] == 0.5
+    assert "on held-out prompts [b]ood\n" in display.console.file.getvalue()  # type: ignore[attr-defined]
+
+
 def test_one_set_has_no_name(tmp_path: Path) -> None:
     trained(tmp_path, known(6, 3))
     run = tmp_path / "run"

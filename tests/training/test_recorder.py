@@ -66,6 +66,15 @@ def test_the_folder_says_what_counts_as_solved(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run/before-1/rewards.json").read_text()) == facts
 
 
+@pytest.mark.parametrize("scale", ["group", "none"])
+def test_equal_rewards_have_no_advantage_whatever_the_rounding(tmp_path: Path, scale: str) -> None:
+    """The mean of eight rewards of 0.1 is not 0.1 in float32: their advantages are 7e-9, and over a deviation 7e-5."""
+    options = {"reward": lambda completions, **_: [0.1] * len(completions), "num_generations": 8}
+    recorded(tmp_path, scale_rewards=scale, max_steps=1, **options).train()
+    (line,) = lines_of(tmp_path / "run")
+    assert (line["frac_mixed"], line["zero_advantage"]) == (0.0, 1.0)
+
+
 def test_an_evaluation_after_training_is_kept(tmp_path: Path) -> None:
     trainer = recorded(tmp_path, eval_dataset=toy_dataset(4), max_steps=1)
     trainer.train()

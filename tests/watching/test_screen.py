@@ -117,6 +117,18 @@ def test_long_prompts_and_names_leave_the_numbers_their_room(width: int, tmp_pat
     assert all("0.50" in line and "what what" in line for line in groups)
 
 
+def test_negative_and_large_numbers_are_whole(tmp_path: Path) -> None:
+    """Of an engine that tells no seconds in ask and tell: an overhead is not known, and not 0."""
+    line = {"step": 1, "lane": "uniform", "predicted": -12.5, "rewards": [-20.0, -30.5], "prompt": "p"}
+    (tmp_path / "rollouts.jsonl").write_text(json.dumps(line) + "\n")
+    numbers = {"step": 1, "reward": -123456.0, "frac_mixed": 1.0, "wall_s": 2.0}
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(numbers) + "\n")
+    text = "\n".join(drawn(render_run(snapshot(tmp_path), Canvas(80, 24, BLOCKS)), 80))
+    for shown in (" -1.23e+05  -1.23e+05 ", " -12.50  -25.25 "):
+        assert shown in text
+    assert "overhead" not in text
+
+
 def test_before_the_first_step(tmp_path: Path) -> None:
     assert "waiting for the run to begin" in drawn(render_run(snapshot(tmp_path), Canvas(80, 24, BLOCKS)), 80)[1]
     (tmp_path / "config.yaml").write_text("steps: 9\n")

@@ -74,7 +74,9 @@ def test_pace_and_time_left_by_hand() -> None:
     assert evaluation_seconds(run) == 5.0
     assert rate(run.signal("tokens"), run.signal("wall_s")) == 15.0
     assert time_left(run, 10, 2) == 34.0
+    assert time_left(run, 10, 4) == 14.0 + 3 * 5.0  # at 4 and 8, and after the last step, as always
     assert time_left(run, 10, None) == 14.0
+    assert time_left(run, 3, 2) == 0.0
     assert time_left(run, None, 2) is None
 
 
@@ -123,6 +125,18 @@ def test_shares_by_hand() -> None:
     assert (y.share, y.pass_rate, y.mixed) == (0.25, 0.0, 0.0)
     assert z.share == 0
     assert math.isnan(z.pass_rate)
+
+
+def test_screened_rollouts_count_in_their_group_and_unscored_groups_in_no_share() -> None:
+    """A screening found 1 of 2, the rest all failed: mixed, 1 of 4 solved; a group without a reward is not judged."""
+    history = History()
+    line = {"step": 1, "category": "x", "rewards": [0.0, 0.0], "predicted": 0.5}
+    history.add_group({**line, "screened": {"ticket": "t0", "rewards": [1.0, 0.0]}})
+    history.add_group({**line, "rewards": [None, None]})
+    (x,) = by_category(history.groups, history.categories, SolvedRule.guess(1.0))
+    assert (x.share, x.pass_rate, x.mixed) == (1.0, 0.25, 1.0)
+    assert history.groups[0].scored == [0.0, 0.0]  # what the prediction is about
+    assert [group.size for group in history.groups] == [4, 2]
 
 
 def test_the_last_steps_are_those_that_have_groups() -> None:

@@ -15,6 +15,7 @@ from rollwise.errors import MissingExtraError
 from rollwise.evaluation import RunData, read_run
 from rollwise.reports.run.digest import RolloutDigest, digest_lines, headlines
 from rollwise.runs.evaluations import read_evaluations
+from rollwise.runs.group_table import group_table
 
 _GROUP_KEYS = ("step", "prompt_id", "lane", "purpose", "trained", "category", "predicted")
 
@@ -58,7 +59,7 @@ class LoadedRun:
         }
         found["rollouts"] = np.array([len(line.get("rewards", [])) for line in lines])
         found["mean_reward"] = np.array([np.mean(r) if r else np.nan for r in rewards], dtype=np.float64)
-        found["mixed"] = np.array([len(set(r)) > 1 for r in rewards], dtype=bool)
+        found["mixed"] = group_table(enumerate(lines), self.data.rule).mixed
         found["tokens"] = np.array([sum(line.get("tokens", [])) for line in lines])
         return found
 
@@ -100,14 +101,18 @@ class LoadedRun:
     def _digest(self) -> RolloutDigest:
         return digest_lines(self.data.rollout_lines(), self.data.rule)
 
+    @property
+    def _last_step(self) -> int:
+        return int(self.data.steps.max(initial=0))  # not their number: step 0 is the evaluation before training
+
     def _summary(self) -> list[tuple[str, str]]:
         named = [(key, str(self.config[key])) for key in ("task", "data", "model", "curriculum", "gate", "seed")
-                 if self.config.get(key) is not None]  # fmt: skip
-        steps = [("steps", f"{len(self.data.steps)}")]
+                 if self.config.get(key) not in (None, "")]  # fmt: skip
+        steps = [("steps", f"{self._last_step}")]
         return [*named, *steps, *((line.label, line.value) for line in headlines(self.data, self._digest))]
 
     def __repr__(self) -> str:
-        return f"LoadedRun({str(self.path)!r}, {len(self.data.steps)} steps)"
+        return f"LoadedRun({str(self.path)!r}, {self._last_step} steps)"
 
     def _repr_html_(self) -> str:
         rows = "".join(

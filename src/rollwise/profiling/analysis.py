@@ -73,8 +73,8 @@ def share_of(found: np.ndarray, population: int) -> Share:
 def mean_interval(values: np.ndarray, population: int, z: float = Z95) -> tuple[float, float]:
     """The mean of (S,) in [0, 1] plus and minus z standard errors, with the finite population's factor; in [0, 1] too.
 
-    Where all are alike their spread says nothing of the others: there it is Wilson's interval, which is wide enough for
-    any values in [0, 1].
+    Where all are alike, or there is one, their spread says nothing of the others: there it is Wilson's interval, which
+    is wide enough for any values in [0, 1].
 
     >>> mean_interval(np.array([0.0, 1.0]), 2)
     (0.5, 0.5)
@@ -82,8 +82,8 @@ def mean_interval(values: np.ndarray, population: int, z: float = Z95) -> tuple[
     [0.0, 0.276]
     """
     mean, n = float(values.mean()), len(values)
-    if n >= population or n < 2:
-        return (mean, mean) if n >= population else (float(values.min()), float(values.max()))
+    if n >= population:
+        return mean, mean
     if np.ptp(values) == 0:
         return wilson(n * mean, n, population=population, z=z)
     half = z * float(values.std(ddof=1)) * math.sqrt((1 - n / population) / n)

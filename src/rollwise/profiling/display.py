@@ -81,13 +81,14 @@ def _shares(numbers: Mapping[str, Any], console: Console) -> None:
     table = Table("", "share", "95 %", "", title="\nShares of the prompts", title_justify="left", box=None)
     shares, estimate = numbers["shares"], numbers["estimate"]
     n, group = numbers["rollouts"], numbers["group_size"]
+    fitted = "" if estimate["effective_measured"] else "fitted: "
     rows = [
         ("solved", shares["solved"], "all right" if "past" in numbers else f"all {n} right"),
         ("learnable", shares["learnable"], "some right"),
         ("hopeless", shares["hopeless"], "none right"),
         ("truly solved", estimate["solved"], "fitted: pass rate > 0.99"),
         ("truly hopeless", estimate["hopeless"], "fitted: pass rate < 0.01"),
-        ("effective task ratio", estimate["effective"], f"uniform groups of {group} with contrast"),
+        ("effective task ratio", estimate["effective"], f"{fitted}uniform groups of {group} with contrast"),
     ]
     if estimate["effective_measured"]:
         rows.append(("", estimate["effective_by_fit"], "the same, by the fitted pass rates"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,35 @@ class Profile:
     numbers: dict[str, Any]
 
 
+_PLANNED = {
+    "temperature": "temperature",
+    "max_completion_length": "max_completion_length",
+    "planned_generations": "num_generations",
+    "steps": "steps",
+    "prompts_per_step": "prompts_per_step",
+}
+"""What a profile says of the training that is planned, and its name in `rollwise train`; the defaults are the same."""
+
+
+def train_options(config: ProfileConfig) -> str:
+    r"""The options of `rollwise train` for training on what was profiled, as it was planned.
+
+    >>> train_options(ProfileConfig(data="countdown", task_options={"levels": [1, 2]}, planned_generations=16))
+    '--task countdown --task_options \'{"levels": [1, 2]}\' --model embedded --num_generations 16'
+    """
+    named, task = dict(_PLANNED), config.task
+    words = [config.flags()]
+    if config.source in TASKS:
+        task, words = config.source, [config.flags("data")]
+        named["pool_prompts"] = "num_prompts"
+    given = {"task": task, "task_options": json.dumps(config.task_options) if config.task_options else None}
+    given["model"] = config.model
+    default = {f.name: f.default for f in fields(config)}
+    given |= {theirs: getattr(config, own) for own, theirs in named.items() if getattr(config, own) != default[own]}
+    words += [f"--{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
+    return " ".join(word for word in words if word)
+
+
 def finish(
     config: ProfileConfig, folder: SampleFolder, summary: Summary, other: dict[str, Any] | None, judged: dict[str, Any]
 ) -> Profile:
@@ -41,8 +72,7 @@ def finish(
         lost = len(rows) - len(summary.references)
         if lost:
             logger.warning("%d of %d prompts are not in the joined profile %s", lost, len(rows), config.join)
-    own = f"--task {config.source}" if config.source in TASKS else config.flags()
-    numbers = summary.to_dict() | {"train": f"{own} --model {config.model}", **judged}
+    numbers = summary.to_dict() | {"train": train_options(config), **judged}
     write_table(folder.path, rows)
     write_numbers(folder.path, numbers)
     return Profile(folder.path, numbers)

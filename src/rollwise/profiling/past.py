@@ -46,7 +46,8 @@ def run_past(config: PastConfig) -> Profile:
     if (config.folder / "groups.jsonl").exists():
         raise ConfigError(f"{str(config.folder)!r} holds the profile of a model; give another folder with --out")
     past = read_past(config.rollouts, config)
-    run = read_run(past.path) if past.kind == "run" and (past.path / METRICS_FILE).is_file() else None
+    place = past.path if past.path.is_dir() else past.path.parent  # a run's rollouts.jsonl means the run
+    run = read_run(place) if past.kind == "run" and (place / METRICS_FILE).is_file() else None
     if run is not None:
         past.columns.update(run.prompt_columns())
     longest = config.max_completion_length or (None if run is None else run.config.get("max_completion_length"))

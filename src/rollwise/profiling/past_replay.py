@@ -42,7 +42,7 @@ def replay(past: PastRollouts, spec: RewardSpec) -> dict[str, Any]:
         for seed in range(SEEDS):
             world = ReplayWorld(log, seed=seed)
             curriculum, happened = play(method, world, seed, (steps, log.batch, log.group_size), **_budget(log, steps))
-            found[name].append(float(np.nanmean(happened.effective_ratio)))
+            found[name].append(happened.contrast())
             marks[name] = idle_mark(curriculum, world)
     uniform = np.array(found["uniform"])
     return {

@@ -216,7 +216,8 @@ class _Log:
 
 
 def _units(lines: list[Line]) -> Iterator[tuple[str, bool]]:
-    yield "tokens", all(line.tokens is not None for line in lines)
+    known = any(any(line.tokens or ()) for line in lines)  # an engine that tells no lengths has zeros
+    yield "tokens", known and all(line.tokens is not None for line in lines)
     yield "characters", all(line.texts is not None for line in lines)
 
 

@@ -168,9 +168,10 @@ class OwnData:
         """The same for held-out data: what chooses rows of `data` does not choose any of these."""
         return replace(self, data=source, where=None, limit=None, stratify=None, limit_seed=0)
 
-    def flags(self) -> str:
+    def flags(self, *left_out: str) -> str:
         """The options of data and rewards as they are given to a command, those that are set."""
-        given = {f.name: getattr(self, f.name) for f in fields(OwnData) if getattr(self, f.name) != f.default}
+        own = [f for f in fields(OwnData) if f.name not in left_out]
+        given = {f.name: getattr(self, f.name) for f in own if getattr(self, f.name) != f.default}
         words = []
         for name, value in given.items():
             several = value or ["[]"] if isinstance(value, list) and name != "reward_weights" else [value]

@@ -69,6 +69,16 @@ class SimulationLog:
     uncharged_rollouts: np.ndarray
     group_size: int
 
+    def contrast(self, since: int = 0) -> float:
+        """Share of all groups that were rolled out from row `since` on whose rewards differ; NaN without a group.
+
+        Not the mean of the steps' shares: with a gate a step that finds less contrast rolls out more groups, so that
+        uniform sampling would seem to find more with a gate than without.
+        """
+        groups = (self.slots[since:] >= 0).sum(axis=1)
+        mixed = np.where(groups > 0, self.effective_ratio[since:], 0.0) @ groups
+        return float(mixed / groups.sum()) if groups.any() else math.nan
+
     def average(self, values: np.ndarray) -> np.ndarray:
         """Mean of a value of each prompt, (N,), over those that each step asked for, (T,); NaN where none came."""
         there = self.slots >= 0
@@ -199,18 +209,18 @@ def summary(log: SimulationLog, n_prompts: int, category_scores: np.ndarray) -> 
         n_prompts: in the pool.
         category_scores: (C,) scores at the end.
     """
-    ratio, asked = log.effective_ratio, log.slots[log.slots >= 0]
+    steps, asked = len(log.effective_ratio), log.slots[log.slots >= 0]
     brier, correlation = calibration(log.predicted, log.outcome)
     return {
-        "effective_ratio": _mean(ratio),
-        "effective_ratio_2nd_half": _mean(ratio[len(ratio) // 2 :]),
+        "effective_ratio": log.contrast(),
+        "effective_ratio_2nd_half": log.contrast(steps // 2),
         "score": log.final_score,
         "hardest": float(np.fmin.reduce(category_scores)),
         **{name: _mean(getattr(log, name)) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
         "coverage": len(np.unique(asked)) / n_prompts,
         "brier": brier,
         "correlation": correlation,
-        "steps": float(len(ratio)),
+        "steps": float(steps),
         "rollouts": float(log.rollouts[-1]),
         "uncharged_rollouts": float(log.uncharged_rollouts[-1]),
     }

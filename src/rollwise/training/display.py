@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from transformers import TrainerCallback
@@ -39,7 +40,7 @@ class Display(TrainerCallback):
         """Take a generation's numbers."""
         numbers = groups.metrics()
         if groups.evidence.judged.any():
-            self.parts["reward"] = f"reward {groups.evidence.mean[groups.evidence.judged].mean():.3f}"
+            self.parts["reward"] = f"reward {np.nanmean(groups.rewards):.3f}"  # as in metrics.jsonl, not the score
         self.parts["mixed"] = f"mixed {numbers['frac_mixed']:.2f}"
         self.parts["advantage"] = f"|A| {numbers['abs_advantage']:.3f}"
         sizes = [f"{name} {int(groups.curriculum[name])}" for name in _POOLS if name in groups.curriculum]
@@ -84,7 +85,7 @@ class Display(TrainerCallback):
             self._bar = None
 
     def _say(self, text: str) -> None:
-        self.console.print(text, highlight=False, soft_wrap=True)
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _signals(self) -> str:
         order = ("score", "reward", "mixed", "advantage", "pools")

@@ -62,6 +62,7 @@ class GroupLine:
         rewards: n rewards; None for a rollout that could not be scored.
         prompt: the prompt, or its last message.
         text: the first completion.
+        screened: the rewards of the rollouts that were screened for the group before, which belong to it too.
     """
 
     step: int
@@ -72,15 +73,31 @@ class GroupLine:
     rewards: tuple[float | None, ...]
     prompt: str
     text: str
+    screened: tuple[float | None, ...] = ()
 
     @property
     def scored(self) -> list[float]:
-        """The rewards that there are."""
+        """The rewards that there are of the ticket's own rollouts, which the prediction is about."""
         return [reward for reward in self.rewards if reward is not None]
 
+    @property
+    def size(self) -> int:
+        """Rollouts of the whole group."""
+        return len(self.screened) + len(self.rewards)
+
+    @property
+    def whole(self) -> list[float]:
+        """The rewards that there are of the whole group."""
+        return [reward for reward in (*self.screened, *self.rewards) if reward is not None]
+
     def mixed(self, rule: SolvedRule) -> bool:
-        """Whether the rewards differ."""
-        return bool(self.scored) and max(self.scored) - min(self.scored) > rule.same
+        """Whether the whole group's rewards differ."""
+        return bool(whole := self.whole) and max(whole) - min(whole) > rule.same
+
+    def solved(self, rule: SolvedRule) -> float:
+        """The share of the whole group's rewards that are solved; NaN without any."""
+        whole = self.whole
+        return sum(reward >= rule.threshold for reward in whole) / len(whole) if whole else math.nan
 
 
 class History:
@@ -163,7 +180,8 @@ class History:
             return
         while self.groups and self.groups[-1].step > step:  # written by an attempt that was given up
             self._count(self.groups.pop(), -1)
-        category, texts = row.get("category"), row.get("texts")
+        category, texts, screened = row.get("category"), row.get("texts"), row.get("screened")
+        before = screened.get("rewards") if isinstance(screened, dict) else None
         group = GroupLine(
             step=step,
             lane=one_line(row.get("lane", "")),
@@ -173,6 +191,7 @@ class History:
             rewards=tuple(_number(reward) for reward in rewards),
             prompt=one_line(row.get("prompt", row.get("prompt_id", ""))),
             text=one_line(texts[0]) if isinstance(texts, list) and texts else "",
+            screened=tuple(_number(reward) for reward in before) if isinstance(before, list) else (),
         )
         self.groups.append(group)
         self._count(group, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping
 
@@ -30,8 +31,10 @@ def time_left(history: History, steps: int | None, eval_every: float | None) -> 
         return None
     pace += uncharged_seconds(history)
     evaluation = evaluation_seconds(history)
-    evaluations = int(steps // eval_every - step // eval_every) if eval_every and evaluation is not None else 0
-    return max(0, steps - step) * pace + max(0, evaluations) * (evaluation or 0.0)
+    if step >= steps:
+        return 0.0
+    evaluations = math.ceil(steps / eval_every) - int(step // eval_every) if eval_every else 0  # the last step always
+    return (steps - step) * pace + evaluations * (evaluation or 0.0)
 
 
 def evaluation_seconds(history: History) -> float | None:

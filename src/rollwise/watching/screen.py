@@ -134,14 +134,14 @@ def _progress(snapshot: Snapshot, canvas: Canvas) -> Text:
 def _signals(signals: Sequence[Signal], canvas: Canvas) -> Block:
     label = max(_LABEL, *(min(_LONGEST_LABEL, cell_len(signal.name)) for signal in signals))
     free = canvas.width - label - 2
-    shown = min(4, max(1, (free - _SHORTEST_SPARKLINE) // (_NUMBER + 2)))  # numbers that are whole, the last one first
-    room = max(1, min(_WIDEST_SPARKLINE, free - shown * (_NUMBER + 2)))
-    numbers = [(name, _NUMBER) for name in (">last", ">first", ">low", ">high")[:shown]]
+    cells = [[number(n) for n in (s.values[-1], s.values[0], min(s.values), max(s.values))] for s in signals]
+    wide = max(_NUMBER, *(len(cell) for row in cells for cell in row))
+    shown = min(4, max(1, (free - _SHORTEST_SPARKLINE) // (wide + 2)))  # numbers that are whole, the last one first
+    room = max(1, min(_WIDEST_SPARKLINE, free - shown * (wide + 2)))
+    numbers = [(name, wide) for name in (">last", ">first", ">low", ">high")[:shown]]
     table = canvas.table(("", label), *numbers, ("first step to last", room))
-    for signal in signals:
-        values = signal.values
-        last, *others = [number(value) for value in (values[-1], values[0], min(values), max(values))]
-        line = sparkline(values, room, canvas.glyphs, low=signal.low, high=signal.high)
+    for signal, (last, *others) in zip(signals, cells, strict=True):
+        line = sparkline(signal.values, room, canvas.glyphs, low=signal.low, high=signal.high)
         table.add_row(Text(signal.name), Text(last, style="bold"), *others[: shown - 1], Text(line, style="cyan"))
     return Block(table, len(signals) + 1)
 
@@ -253,23 +253,21 @@ def _rooms(longest: Sequence[int], room: int) -> list[int]:
 
 def _groups(groups: Sequence[GroupLine], canvas: Canvas) -> Block:
     """The newest groups; `said` is the mean score that was predicted, where one was."""
-    said = any(group.predicted is not None for group in groups)
+    believed = ["" if group.predicted is None else f"{group.predicted:.2f}" for group in groups]
+    got = [f"{sum(group.scored) / len(group.scored):.2f}" if group.scored else "" for group in groups]
     lane = min(max(len(group.lane) for group in groups), max(10, canvas.width // 4))
     rollouts = min(max(7, *(len(group.rewards) for group in groups)), max(8, canvas.width // 8))
     step = max(4, len(str(groups[0].step)))
-    columns = [(">step", step), ("lane", max(4, lane)), (">said", 4), (">got", 4), ("rewards", rollouts)]
-    kept = [column for column in columns if said or column[0] != ">said"]
+    said = [(">said", max(4, *map(len, believed)))] if any(believed) else []
+    kept = [(">step", step), ("lane", max(4, lane)), *said, (">got", max(4, *map(len, got))), ("rewards", rollouts)]
     room = max(1, canvas.width - sum(width + 2 for _, width in kept) - 2)
     table = canvas.table(*kept, ("prompt and first completion", room))
-    for group in groups:
+    for group, *numbers in zip(groups, believed, got, strict=True):
         rewards = [math.nan if reward is None else reward for reward in group.rewards]
-        got = sum(group.scored) / len(group.scored) if group.scored else math.nan
-        believed = [] if not said else ["" if group.predicted is None else f"{group.predicted:.2f}"]
         table.add_row(
             str(group.step),
             Text(group.lane),
-            *believed,
-            "" if math.isnan(got) else f"{got:.2f}",
+            *(numbers if said else numbers[1:]),
             Text(sparkline(rewards, rollouts, canvas.glyphs, low=0.0, high=1.0), style="cyan"),
             Text.assemble(group.prompt, (f" {canvas.glyphs.to} ", "dim"), group.text),
         )

@@ -42,8 +42,8 @@ class RecentSizes:
 def recent_sizes(groups: Sequence[GroupLine], rule: SolvedRule) -> RecentSizes | None:
     """The sizes of these groups; None where all are of one size."""
     believed = [math.nan if group.predicted is None else group.predicted for group in groups]
-    solved = [_solved(group, rule) for group in groups]
-    found = group_sizes([len(group.rewards) for group in groups], believed, solved)
+    solved = [group.solved(rule) for group in groups]
+    found = group_sizes([group.size for group in groups], believed, solved)
     return None if found is None else RecentSizes(found)
 
 
@@ -53,8 +53,3 @@ def _by_third(part: SizesByRate) -> str:
         groups, rollouts = sum(part.groups[start:stop]), sum(part.rollouts[start:stop])
         words += [f"{name} {rollouts / groups:.1f}"] if groups else []
     return " ".join(words)
-
-
-def _solved(group: GroupLine, rule: SolvedRule) -> float:
-    scored = group.scored
-    return sum(reward >= rule.threshold for reward in scored) / len(scored) if scored else math.nan

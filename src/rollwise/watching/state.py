@@ -103,17 +103,18 @@ def lane_shares(groups: Sequence[GroupLine]) -> tuple[tuple[str, float], ...]:
 
 
 def by_category(groups: Sequence[GroupLine], known: Iterable[str], rule: SolvedRule) -> tuple[Category, ...]:
-    """Share of the groups, pass rate over rollouts, and share of mixed groups; a row for each of the `known`."""
+    """Share of the groups, pass rate over rollouts, and share of judged groups that are mixed; a row each."""
     rows = []
     for name in sorted(known):
         own = [group for group in groups if group.category == name]
-        scored = [reward for group in own for reward in group.scored]
+        scored = [reward for group in own for reward in group.whole]
+        judged = sum(bool(group.whole) for group in own)
         rows.append(
             Category(
                 name=name,
                 share=len(own) / len(groups) if groups else math.nan,
                 pass_rate=sum(reward >= rule.threshold for reward in scored) / len(scored) if scored else math.nan,
-                mixed=sum(group.mixed(rule) for group in own) / len(own) if own else math.nan,
+                mixed=sum(group.mixed(rule) for group in own) / judged if judged else math.nan,
             )
         )
     return tuple(rows)
@@ -180,13 +181,13 @@ def _spent(history: History) -> Spent:
         for name in ("rollouts", "tokens", "flops", "wall_s")
     }
     wall, probes = totals["wall_s"], history.signal("probe_rollouts").values
-    inside = sum(history.signal("ask_s").values) + sum(history.signal("tell_s").values)
+    inside = history.signal("ask_s").values + history.signal("tell_s").values
     return Spent(
         **totals,
         probes=sum(probes) if probes else None,
         tokens_per_s=rate(history.signal("tokens"), history.signal("wall_s")),
         step_s=step_seconds(history),
-        overhead=inside / wall if wall else None,
+        overhead=sum(inside) / wall if wall and inside else None,
     )
 
 

@@ -100,7 +100,8 @@ def test_what_the_tickets_say_is_made_told_and_trained_on(kind: type, options: d
     assert evidence.mean == pytest.approx([r.mean() for r in rewards])
     numbers = groups.metrics()
     assert (numbers["group_size_min"], numbers["group_size_max"]) == (1.0, 8.0)
-    assert numbers["zero_advantage"] == pytest.approx(np.mean(groups.advantages[groups.there] == 0.0))
+    by_hand = expected(rewards, kind, options)  # in double precision; in float32 few are 0 to the bit
+    assert numbers["zero_advantage"] == pytest.approx(np.mean(np.abs(by_hand) < 1e-9))
     lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
     assert (
         [len(line["rewards"]) for line in lines] == [len(line["advantages"]) for line in lines] == [*SIZES] * len(seen)

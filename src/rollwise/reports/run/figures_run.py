@@ -190,7 +190,8 @@ def rewards_figure(run: RunData) -> FigureSpec | None:
             draw_trend(ax, run.metrics["step"], values, color=colour, label=legend_label(name), linestyle=style)
         finish_axes(ax, "training step", "mean reward", legend=True)
 
-    caption = "Mean of each reward function over the step's rollouts; their weighted sum is trained on."
+    smooth = smoothing(*curves.values())
+    caption = f"Mean of each reward function over the step's rollouts; their weighted sum is trained on{smooth}."
     return FigureSpec("rewards", "Rewards", caption, (draw,), WIDE)
 
 

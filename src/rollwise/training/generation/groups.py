@@ -12,6 +12,9 @@ from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ticket import Ticket
 from rollwise.training.generation.messages import Call, JudgedPrompt
 
+NO_ADVANTAGE = 1e-3
+"""Up to here an advantage is 0: of eight equal rewards the mean is off by some 1e-8, which GRPO divides by 1e-4."""
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:
@@ -141,7 +144,7 @@ class Groups:
             "success": float(np.nansum(evidence.solved * evidence.count) / max(1, evidence.count.sum())),
             "abs_advantage": float(np.abs(self.advantages[self.there]).mean()),
             "squared_advantage": float(np.square(self.advantages[self.there]).mean()),
-            "zero_advantage": float((self.advantages[self.there] == 0.0).mean()),
+            "zero_advantage": float((np.abs(self.advantages[self.there]) <= NO_ADVANTAGE).mean()),
             "ask_s": self.ask_seconds,
             "tell_s": self.tell_seconds,
             **continued,
