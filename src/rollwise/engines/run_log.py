@@ -103,7 +103,7 @@ class RunLog:
                 "curriculum_options": plain(changed_options(curriculum)),
                 "curriculum_resolved": plain(curriculum.options),
                 "gate": "none",
-                "train_prompts": len(curriculum.pool),
+                "num_prompts": len(curriculum.pool),
                 **plain({name: value for name, value in self.facts.items() if value is not None}),
                 "versions": versions(),
             }
