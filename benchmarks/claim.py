@@ -60,7 +60,10 @@ def main() -> None:
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     claim = shlex.join(sys.argv[1:])
-    print(f"{text_of(claim)} <!-- claim: {claim} -->")
+    try:
+        print(f"{text_of(claim)} <!-- claim: {claim} -->")
+    except ConfigError as error:
+        sys.exit(str(error))
 
 
 def marked(page: str) -> Iterator[tuple[str, str]]:
