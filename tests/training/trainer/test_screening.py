@@ -149,7 +149,6 @@ def test_where_the_screened_rollouts_are_lost_the_group_is_made_whole(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"curriculum": speed(screen_rollouts=GROUP)}, "leave none of a group"),
         ({"extra": {"gate": MixedOutcome()}}, "gate"),
         ({"kind": NotingRLOO, "beta": 0.1}, "beta"),
         ({"kind": NotingRLOO, "reward_clip_range": (-1.0, 1.0)}, "reward_clip_range"),
@@ -160,6 +159,11 @@ def test_where_the_screened_rollouts_are_lost_the_group_is_made_whole(tmp_path: 
 def test_what_can_not_be_screened_is_refused(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(rw.ConfigError, match=f"SPEED trains on what it screened.*{reason}"):
         screening(tmp_path, **options)
+
+
+def test_a_screening_as_large_as_a_group_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(rw.ConfigError, match=f"{GROUP} screening rollouts leave none of a group of {GROUP} to be made"):
+        screening(tmp_path, curriculum=speed(screen_rollouts=GROUP))
 
 
 def test_unscreened_batches_are_trls_own(tmp_path: Path) -> None:
