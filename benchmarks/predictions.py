@@ -11,10 +11,12 @@ judgments that could not be read (`unread_first`, `unread_last`).
 from __future__ import annotations
 
 import csv
-import json
 import sys
 from pathlib import Path
-from statistics import fmean
+
+import numpy as np
+
+from rollwise.evaluation import read_run
 
 STEPS = 10
 MEASURES = {"mean": "prediction_mean", "sd": "prediction_std", "reward": "judge_reward", "unread": "judge_failure_rate"}
@@ -22,15 +24,15 @@ MEASURES = {"mean": "prediction_mean", "sd": "prediction_std", "reward": "judge_
 
 def row_of(run: Path) -> dict[str, str] | None:
     """The row of a run's folder, `METHOD/seedN`; None without judgments."""
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    judged = [line for line in lines if "curriculum/prediction_mean" in line]
-    if not judged:
+    data = read_run(run)
+    judged = np.isfinite(data.column("curriculum/prediction_mean"))
+    if not judged.any():
         return None
     row = {"method": run.parent.name, "seed": run.name.removeprefix("seed")}
     for short, name in MEASURES.items():
-        for part, some in (("first", judged[:STEPS]), ("last", judged[-STEPS:])):
-            values = [line[f"curriculum/{name}"] for line in some if line.get(f"curriculum/{name}") is not None]
-            row[f"{short}_{part}"] = f"{fmean(values):.6f}" if values else ""
+        values = data.column(f"curriculum/{name}")[judged]
+        row[f"{short}_first"] = f"{np.nanmean(values[:STEPS]):.6f}"
+        row[f"{short}_last"] = f"{np.nanmean(values[-STEPS:]):.6f}"
     return row
 
 

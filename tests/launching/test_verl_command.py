@@ -208,7 +208,7 @@ def test_prompts_of_text_name_the_remedy() -> None:
         verl_rows([{"id": "a", "prompt": "1+1"}], "sums")
 
 
-@pytest.mark.parametrize("values", [[1, "a"], [{}, {}]])
+@pytest.mark.parametrize("values", [[1, "a"], [{}, {}], ["a", "\ud800"]])
 def test_columns_that_no_parquet_can_hold_are_one_line(values: list[Any], tmp_path: Path) -> None:
     message = [{"role": "user", "content": "1+1="}]
     rows = verl_rows([{"id": f"p{i}", "prompt": message, "more": value} for i, value in enumerate(values)], "own")

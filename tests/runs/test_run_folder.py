@@ -31,6 +31,21 @@ def test_rolling_back_keeps_each_step_once(tmp_path: Path) -> None:
     assert folder.metrics.read_text() == ""
 
 
+def test_a_log_that_cannot_be_rewritten_is_named_and_not_its_scratch_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(old: str, new: str) -> None:
+        raise OSError(28, "No space left on device", str(old), None, str(new))
+
+    folder = RunFolder(tmp_path)
+    folder.append(folder.metrics, [{"step": 1}, {"step": 2}])
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        folder.roll_back(1)
+    assert (raised.value.filename, raised.value.filename2) == (str(folder.metrics), None)
+    assert folder.metrics.read_text().count("step") == 2
+
+
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     folder.metrics.write_text('{"step": 1}\nnot json\n{"step": 3}\n')

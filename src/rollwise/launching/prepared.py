@@ -83,10 +83,10 @@ def write_verl_data(folder: Path, **rows: list[dict[str, Any]]) -> None:
     for name, part in rows.items():
         try:
             Dataset.from_list(part).to_parquet(str(folder / DATA_FOLDER / f"{name}.parquet"))
-        except (pyarrow.ArrowException, OverflowError) as error:
+        except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
             raise PoolError(
                 f"the columns of the data can't be written as verl's parquet: {error}; use one kind of value a column, "
-                "and no empty mappings"
+                "and no empty mappings or halves of characters"
             ) from error
 
 

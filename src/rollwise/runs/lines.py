@@ -279,12 +279,13 @@ def keep_until(path: Path, step: int) -> tuple[str, dict[str, Any]]:
     if not path.exists():
         return kept, last
     scratch = path.with_name(f".{path.name}.tmp")
-    with naming(path), open(scratch, "w", encoding="utf-8") as target:
-        for text, line in read_log(path):
-            if int(line["step"]) <= step:
-                kept, last = text if text.endswith("\n") else text + "\n", line
-                target.write(kept)
-        target.flush()
-        os.fsync(target.fileno())
-    os.replace(scratch, path)
+    with naming(path, scratch=scratch):
+        with open(scratch, "w", encoding="utf-8") as target:
+            for text, line in read_log(path):
+                if int(line["step"]) <= step:
+                    kept, last = text if text.endswith("\n") else text + "\n", line
+                    target.write(kept)
+            target.flush()
+            os.fsync(target.fileno())
+        os.replace(scratch, path)
     return kept, last

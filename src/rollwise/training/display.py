@@ -68,8 +68,7 @@ class Display(TrainerCallback):
         score = trainer.together.get("pass@1", float("nan"))
         self.parts["score"] = f"pass@1 {score:.3f}"
         for name, one in trainer.results.items():
-            shares = {name: value for name, value in one.scores.items() if name.startswith("pass@")}
-            text = "  ".join(f"{k} {shares[k]:.3f}" for k in sorted(shares, key=lambda k: int(k.removeprefix("pass@"))))
+            text = "  ".join(f"{k} {value:.3f}" for k, value in one.scores.items() if k.startswith("pass@"))
             where = "the end" if trainer.evaluates_end else f"step {trainer.state.global_step}"
             self._say(f"evaluation at {where}: {text} on held-out prompts {name}".rstrip())
         if len(trainer.results) > 1:

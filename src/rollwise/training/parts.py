@@ -20,6 +20,9 @@ from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.keep_best import check_score
 from rollwise.training.warm_start import make_embedded as make_embedded
 
+_NO_TABLE = (pyarrow.ArrowException, OverflowError, UnicodeEncodeError)
+"""What pyarrow raises of values that no table can hold."""
+
 
 def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
     """The curriculum of a run, unbound.
@@ -87,7 +90,7 @@ def _table(records: list[dict[str, Any]], task: Task) -> Dataset:
     """The records as a data set; `PoolError` names the first column that no table can hold."""
     try:
         return Dataset.from_list(records)
-    except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
+    except _NO_TABLE as error:
         remedies = {
             OverflowError: "write numbers beyond 64 bits as text",
             UnicodeEncodeError: "cut texts between characters",
@@ -100,7 +103,7 @@ def _bad_column(records: list[dict[str, Any]]) -> str:
     for name in records[0]:
         try:
             pyarrow.array([record.get(name) for record in records])
-        except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError):
+        except _NO_TABLE:
             return f"column {name!r}"
     return "a column"
 

@@ -121,19 +121,14 @@ def built_in(name: str) -> Reward | None:
 def _compared(
     completions: Sequence[Any], answer: Sequence[Any], same: Callable[[str, str], bool]
 ) -> list[float | None]:
-    scores = []
-    for text, gold in zip(map(completion_text, completions), answer, strict=True):
-        whole = text.strip() == _recorded(gold)  # of (3, 4) without a mark, the last number is not the answer
-        scores.append(1.0 if whole else _score(final_answer(text), gold, same))
-    return scores
+    texts = map(completion_text, completions)
+    return [_score(final_answer(text), gold, same, whole=text) for text, gold in zip(texts, answer, strict=True)]
 
 
-def _score(given: str | None, gold: Any, same: Callable[[str, str], bool]) -> float | None:
-    recorded = _recorded(gold)
+def _score(given: str | None, gold: Any, same: Callable[[str, str], bool], *, whole: str = "") -> float | None:
+    recorded = recorded_answer({"answer": gold}, "answer")
     if recorded is None:
         return None
+    if whole.strip() == recorded:  # of (3, 4) without a mark, the last number is not the answer
+        return 1.0
     return float(given is not None and same(recorded, given))
-
-
-def _recorded(gold: Any) -> str | None:
-    return recorded_answer({"answer": gold}, "answer")
