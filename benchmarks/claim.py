@@ -14,8 +14,8 @@ The line goes into the page as it stands; the mark is a comment, which no reader
                                 slope of a line through the single seeds of all files
 
 More: `seeds=0,1,2` for some seeds only, `where=COLUMN:VALUE` for some rows only, `digits=2`; of a `curves.csv` the
-score at a place, interpolated between evaluations: `at=60000` generated tokens, `at=25 axis=steps`, `plan=NAME` where
-the file has several.
+score at a place, interpolated between evaluations: `at=60000` generated tokens, `at=25 axis=steps`; its mean on the
+way there: `until=60000`; `plan=NAME` where the file has several.
 
     python benchmarks/claim.py --refresh docs/claims.md docs/results.md
 
@@ -39,14 +39,14 @@ import numpy as np
 from rollwise.errors import ConfigError
 from rollwise.evaluation.comparison.curve_table import read_curves
 from rollwise.evaluation.comparison.student import t_quantile
-from rollwise.evaluation.curves import run_curve
+from rollwise.evaluation.curves import mean_height, run_curve
 
 RESULTS = Path(__file__).parent / "results"
 MARK = re.compile(r"<!-- claim: (.*?) -->")
 NUMBER = r"[+-]?(?:\d[\d.]*|never)"
 SPREAD = rf" ± {NUMBER}| \[{NUMBER}, {NUMBER}\]| \({NUMBER} to {NUMBER}\)"
 PRINTED = re.compile(rf"{NUMBER}(?:{SPREAD})(?: for each tenfold)?, \d+ (?:seeds|runs) $")
-KEYS = ("minus", "over", "median", "seeds", "digits", "at", "axis", "plan", "where")
+KEYS = ("minus", "over", "median", "seeds", "digits", "at", "until", "axis", "plan", "where")
 METHODS = ("method", "setting", "task")  # the column of what is compared: the first of these that a file has
 
 Values = dict[int, float]
@@ -155,7 +155,7 @@ def number(value: float, digits: int) -> str:
 
 def values(path: Path, measure: str, method: str, given: dict[str, str]) -> Values:
     """The measure of the method's runs, by seed."""
-    found = at_place(path, measure, method, given) if "at" in given else of_runs(path, measure, method, given)
+    found = (at_place if "at" in given or "until" in given else of_runs)(path, measure, method, given)
     seeds = [int(seed) for seed in given["seeds"].split(",")] if "seeds" in given else sorted(found)
     if lacking := [seed for seed in seeds if seed not in found]:
         raise ConfigError(f"{path.name} has no {measure} of {method} for seed {lacking[0]}")
@@ -178,15 +178,18 @@ def of_runs(path: Path, measure: str, method: str, given: dict[str, str]) -> Val
 
 
 def at_place(path: Path, measure: str, method: str, given: dict[str, str]) -> Values:
-    """A score of a `curves.csv` at a number of tokens, or on another axis."""
-    plans, at, axis = read_curves(path), float(given["at"]), given.get("axis", "tokens")
+    """A score of a `curves.csv` at a number of tokens, or its mean until then; or on another axis."""
+    plans, axis = read_curves(path), given.get("axis", "tokens")
+    at = float(given.get("at") or given["until"])
     runs = plans[given.get("plan", next(iter(plans)))].runs.get(method, {})
     found = {}
     for seed, run in runs.items():
         curve = run_curve(run, measure, axis)
         if curve is None or not curve.x[0] <= at <= curve.x[-1]:
             raise ConfigError(f"{path.name}: {method} seed {seed} was not evaluated about {at:g} {axis}")
-        found[seed] = float(np.interp(at, curve.x, curve.y))
+        x = np.append(curve.x[curve.x < at], at)
+        y = np.interp(x, curve.x, curve.y)
+        found[seed] = float(y[-1]) if "at" in given else float(mean_height(x, y[None])[0])
     return found
 
 

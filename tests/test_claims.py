@@ -123,7 +123,8 @@ def test_the_readmes_fresh_seeds_are_of_their_runs(claim: Any) -> None:
         ("row 2 is", "reversal", "1e-4"),
         ("row 4", "countdown", "2e-4"),
         ("1.3 million parameters", "reversal-1m", "1e-4"),
-        ("with 3.4 million", "reversal-3m", "1e-4"),
+        ("3.4 million", "reversal-3m", "1e-4"),
+        ("11.5 million", "reversal-11m", "1e-4"),
     ):
         gain = f"'recommended at {rate}' minus='uniform at {rate}' digits=2"
         found, seeds = claim.text_of(f"evidence/{plan}/results.csv score/tokens {gain}").rsplit(", ", 1)
@@ -396,7 +397,7 @@ def test_the_slope_over_sizes_by_hand(claim: Any, tmp_path: Path) -> None:
 
 
 def test_a_claim_of_a_curve_is_read_between_its_evaluations(claim: Any, tmp_path: Path) -> None:
-    """At 50 of 100 tokens: .2 and .3 for the method, .1 and .1 for uniform sampling."""
+    """At 50 of 100 tokens: .2 and .3 for the method, .1 and .1 for uniform sampling; on the way there .15 and .2."""
     rows = ["plan,method,role,seed,start,budget,step,tokens,eval/pass@1"]
     ends = {("uniform", 0): 0.1, ("uniform", 1): 0.1, ("new", 0): 0.3, ("new", 1): 0.5}
     for (method, seed), end in ends.items():
@@ -405,6 +406,7 @@ def test_a_claim_of_a_curve_is_read_between_its_evaluations(claim: Any, tmp_path
     assert claim.text_of("curves.csv eval/pass@1 new at=50", tmp_path) == "0.250 ± 0.071, 2 seeds"
     assert claim.text_of("curves.csv eval/pass@1 new at=9 axis=steps", tmp_path) == "0.400 ± 0.141, 2 seeds"
     assert claim.text_of("curves.csv eval/pass@1 new minus=uniform at=50", tmp_path).startswith("+0.150 [")
+    assert claim.text_of("curves.csv eval/pass@1 new until=50", tmp_path) == "0.175 ± 0.035, 2 seeds"
     with pytest.raises(ConfigError, match="new seed 0 was not evaluated about 101 tokens"):
         claim.text_of("curves.csv eval/pass@1 new at=101", tmp_path)
 

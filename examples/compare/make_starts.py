@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2], help="a policy each; the shipped ones have 0")
     parser.add_argument("--name", help="folders are called NAME-SEED; by default the task's name")
     parser.add_argument("--out", type=Path, default=HERE / "starts", help="the folder that they are put in")
+    parser.add_argument("--device", default="cpu", help='where the warm starts run, such as "cuda"')
     for field in fields(EmbeddedConfig):
         kind = float if field.name == "learning_rate" else int
         parser.add_argument(f"--{field.name}", type=kind, default=field.default, help=f"default {field.default}")
@@ -45,7 +46,11 @@ def main() -> None:
                 bar.console.print(f"{place} is there already")
                 continue
             made = embedded_policy(
-                task, seed=seed, config=config, progress=lambda done, total, row=row: bar.update(row, completed=done)
+                task,
+                seed=seed,
+                config=config,
+                progress=lambda done, total, row=row: bar.update(row, completed=done),
+                device=options.device,
             )
             shutil.copytree(made, place)
             bar.console.print(place)

@@ -1,13 +1,15 @@
 """Makes the starting policies of the plans in this folder; what is there already is kept.
 
-    python examples/evidence/starts.py small        # those of small/: twelve minutes of a core
-    python examples/evidence/starts.py              # all of them, up to 11.5 million parameters: hours
+    python examples/evidence/starts.py small                  # those of small/: twelve minutes of a core
+    python examples/evidence/starts.py                        # all of them, up to 11.5 million parameters: hours
+    python examples/evidence/starts.py --device cuda          # all of them on a GPU: minutes, and other digits
 
 Three of each, by seeds 0, 1 and 2, in `examples/evidence/starts`. A plan gives them to its runs by seed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -26,11 +28,16 @@ EVERY = [(task, size) for size in SIZES for task in ("reversal", "countdown")]
 
 
 def main() -> int:
-    for task, size in SMALL if sys.argv[1:] == ["small"] else EVERY:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="?", choices=["small", "all"], default="all", help="by default all")
+    parser.add_argument("--device", default="cpu", help="where the warm starts run")
+    chosen = parser.parse_args()
+    for task, size in SMALL if chosen.which == "small" else EVERY:
         options = COUNTDOWN if task == "countdown" else {}
         given = [word for name, value in SIZES[size].items() for word in (f"--{name}", str(value))]
         command = [HERE.parent / "compare/make_starts.py", task, "--options", json.dumps(options), *given]
         command += ["--seeds", "0", "1", "2", "--name", f"{task}{size}", "--out", HERE / "starts"]
+        command += ["--device", chosen.device]
         subprocess.run([sys.executable, *map(str, command)], check=True)
     return 0
 

@@ -91,6 +91,27 @@ def test_neither_output_nor_global_random_state_is_touched(capfd: pytest.Capture
     assert not model.training
 
 
+def test_a_run_in_bf16_can_make_its_warm_start_first(tmp_path: Path) -> None:
+    """As on a GPU: accelerate has one precision a process, and the warm start's own is float32."""
+    import datasets
+    import trl
+
+    args = trl.GRPOConfig(
+        output_dir=str(tmp_path), use_cpu=True, bf16=True, gradient_checkpointing=False, report_to="none",
+        per_device_train_batch_size=8, num_generations=8,
+    )  # fmt: skip
+    config = EmbeddedConfig(
+        hidden_size=32, num_layers=1, intermediate_size=32, num_demos=8, sft_steps=2, sft_batch_size=4
+    )
+    model, tokenizer = build_policy(config)
+    warm_start(model, tokenizer, TASK.demonstrations(8, 0), config=config)
+    data = datasets.Dataset.from_list(TASK.train_records(8, 0))
+    trainer = trl.GRPOTrainer(
+        model=model, args=args, reward_funcs=TASK.reward, train_dataset=data, processing_class=tokenizer
+    )
+    assert trainer.accelerator.mixed_precision == "bf16"
+
+
 def test_the_default_is_a_third_of_a_million_parameters() -> None:
     model, tokenizer = build_policy(EmbeddedConfig())
     assert 0.30e6 < sum(p.numel() for p in model.parameters()) < 0.36e6

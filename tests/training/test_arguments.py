@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import rollwise.training.run  # noqa: F401  (before its part, which imports it)
 from rollwise.tasks import make_task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
+from rollwise.training.trainer.ranks import without_gpu
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,10 @@ def test_a_generation_of_another_size_than_prompts_per_step_is_said(
     messages = [record.getMessage() for record in caplog.records if "a generation of" in record.getMessage()]
     assert bool(messages) == bool(said)
     assert all(said in message for message in messages)
+
+
+def test_a_gpu_is_left_alone_where_accelerate_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert not without_gpu()
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    assert without_gpu()

@@ -37,6 +37,7 @@ def embedded_policy(
     config: EmbeddedConfig | None = None,
     cache_dir: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
+    device: str = "cpu",
 ) -> Path:
     """The folder of the embedded policy warm-started for `task`, model and tokenizer; made now unless cached.
 
@@ -46,6 +47,7 @@ def embedded_policy(
         config: Size and warm start.
         cache_dir: Where policies are kept; by default `$ROLLWISE_CACHE`, else `~/.cache/rollwise`.
         progress: Called with (steps done, steps in all) after each step of the warm start; not called if cached.
+        device: Where the warm start runs, such as "cuda"; on another device its digits differ.
 
     Raises:
         ConfigError: an option is out of its range, or the cache can't be written.
@@ -57,9 +59,10 @@ def embedded_policy(
     need("torch", "the embedded policy")
 
     def make(kept: Path) -> tuple[Any, Any]:
-        return _warm_started(task, seed, config, progress, kept)
+        return _warm_started(task, seed, config, progress, kept, device)
 
-    return cached_policy("embedded", recipe_of(task, seed, config), make, cache_dir=cache_dir)
+    recipe = recipe_of(task, seed, config) | ({} if device == "cpu" else {"device": device})
+    return cached_policy("embedded", recipe, make, cache_dir=cache_dir)
 
 
 def recipe_of(task: Task, seed: int, config: EmbeddedConfig) -> dict[str, Any]:
@@ -122,13 +125,14 @@ def embedding_rows(tokenizer: PreTrainedTokenizerFast) -> int:
 
 
 def _warm_started(
-    task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path
+    task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path, device: str
 ) -> tuple[Any, Any]:
     demos = lessons(task, config, seed)
     if not all(isinstance(demo["prompt"], str) and isinstance(demo["completion"], str) for demo in demos):
         raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")
     model, tokenizer = build_policy(config, seed=seed, alphabet=_alphabet(demos))
     in_order = task.clean_first > 0
+    model.to(device)
     warm_start(model, tokenizer, demos, config=config, in_order=in_order, seed=seed, progress=progress, kept=kept)
     return model, tokenizer
 

@@ -73,7 +73,7 @@ def warm_start(
     progress: Callable[[int, int], None] | None = None,
     kept: Path | None = None,
 ) -> None:
-    """Train `model` in place on the completions of `demos`, a prompt and a completion each, in fp32 on the CPU.
+    """Train `model` in place, on its device and in fp32, on the completions of `demos`, a prompt and a completion each.
 
     They are shuffled, unless they are to be learnt from `in_order`, batch by batch as they stand.
 
@@ -111,10 +111,15 @@ def warm_start_rows(
     trl = need("trl", "the warm start")
     datasets = need("datasets", "the warm start")
     transformers = need("transformers", "the warm start")
-    with tempfile.TemporaryDirectory() as scratch, torch.random.fork_rng(), _global_random_kept(), _quiet(transformers):
+    states = torch.random.fork_rng(), _global_random_kept(), _accelerate_kept(), _quiet(transformers)
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        for state in states:
+            stack.enter_context(state)
         trainer = trl.SFTTrainer(
             model=model,
-            args=_arguments(trl, config, seed, scratch if kept is None else str(kept), in_order, kept is not None),
+            args=_arguments(
+                trl, config, seed, scratch if kept is None else str(kept), in_order, kept is not None, _on_cpu(model)
+            ),
             train_dataset=datasets.Dataset.from_dict(rows),
             processing_class=tokenizer,
             callbacks=[_reporter(progress)],
@@ -160,6 +165,20 @@ def _global_random_kept() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _accelerate_kept() -> Iterator[None]:
+    """Accelerate has one device and one precision a process: those of the warm start must not become the run's."""
+    from accelerate.state import AcceleratorState, GradientState, PartialState
+
+    kept = [(kind._shared_state, dict(kind._shared_state)) for kind in (AcceleratorState, PartialState, GradientState)]
+    try:
+        yield
+    finally:
+        for shared, before in kept:
+            shared.clear()
+            shared.update(before)
+
+
+@contextlib.contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
     """No bar for each file of a checkpoint, and no warning that tied weights are in it once."""
     logging = transformers.utils.logging
@@ -174,14 +193,22 @@ def _quiet(transformers: Any) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _arguments(trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool) -> Any:
+def _on_cpu(model: Any) -> bool:
+    return bool(next(model.parameters()).device.type == "cpu")
+
+
+def _arguments(
+    trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool, on_cpu: bool
+) -> Any:
     with warnings.catch_warnings():
         # transformers renames gradient_checkpointing; TRL's default of True still has the old name.
         warnings.simplefilter("ignore", FutureWarning)
-        return _sft_config(trl, config, seed, folder, in_order, keeping)
+        return _sft_config(trl, config, seed, folder, in_order, keeping, on_cpu)
 
 
-def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool) -> Any:
+def _sft_config(
+    trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool, on_cpu: bool
+) -> Any:
     return trl.SFTConfig(
         output_dir=folder,
         max_steps=config.sft_steps,
@@ -197,7 +224,7 @@ def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_ord
         packing=False,
         loss_type="nll",
         bf16=False,
-        use_cpu=True,
+        use_cpu=on_cpu,
         gradient_checkpointing=False,
         report_to="none",
         save_strategy="steps" if keeping else "no",

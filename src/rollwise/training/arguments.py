@@ -8,7 +8,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-import torch
 from transformers.integrations import get_available_reporting_integrations
 from trl import GRPOConfig, RLOOConfig
 
@@ -18,6 +17,7 @@ from rollwise.runs.names import CHECKPOINTS
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 from rollwise.training.trainer.environments import environment_options
+from rollwise.training.trainer.ranks import without_gpu
 from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def _implied(config: TrainConfig, task: Task, folder: Path) -> dict[str, Any]:
     """What the run's options imply, whatever the trainer."""
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     per_pass, passes = config.batch(processes)
-    cpu = not torch.cuda.is_available()
+    cpu = without_gpu()
     evaluating = config.eval_prompts > 0
     return {
         "output_dir": str(folder / CHECKPOINTS),

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from accelerate import PartialState
-from accelerate.utils import broadcast_object_list, set_seed
+from accelerate.utils import broadcast_object_list, parse_flag_from_env, set_seed
 
 from rollwise.training.trainer.refusals import check_launch
 
@@ -26,7 +26,12 @@ def ranks_of_run() -> PartialState:
         ConfigError: a launch of several processes that would each train alone.
     """
     check_launch()
-    return PartialState(cpu=not torch.cuda.is_available())
+    return PartialState(cpu=without_gpu())
+
+
+def without_gpu() -> bool:
+    """Whether a run trains on the CPU: there is no GPU, or accelerate is told to leave it alone."""
+    return not torch.cuda.is_available() or parse_flag_from_env("ACCELERATE_USE_CPU")
 
 
 def on_main(processes: Any, action: Callable[[], T]) -> T:
