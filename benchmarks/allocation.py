@@ -35,6 +35,7 @@ ALLOCATED: dict[str, tuple[int, Any]] = {
     "knapsack": (8, "knapsack"),
     "knapsack, posterior": (8, {"name": "knapsack", "estimate": "posterior"}),
     "hit-utility": (8, "hit-utility"),
+    "hora": (8, "hora"),
     "variance-informed": (8, "variance-informed"),
     "variance-informed, gvm": (8, {"name": "variance-informed", "rule": "gvm"}),
     "progressive": (8, "progressive"),

@@ -16,6 +16,7 @@ from rollwise import curricula as _curricula
 from rollwise.allocators import (
     Allocator,
     HitUtility,
+    Hora,
     InRounds,
     Knapsack,
     Progressive,
@@ -83,6 +84,7 @@ __all__ = [
     "Evidence",
     "Gate",
     "HitUtility",
+    "Hora",
     "InContextJudge",
     "InRounds",
     "Judge",

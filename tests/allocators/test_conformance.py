@@ -35,6 +35,11 @@ class TestProgressive(AllocatorConformance):
         return rw.Progressive()
 
 
+class TestHora(AllocatorConformance):
+    def make(self) -> rw.Allocator:
+        return rw.Hora()
+
+
 class TestReinforceAda(AllocatorConformance):
     mean, impossible = 4, 9
 

@@ -49,6 +49,23 @@ def test_reinforce_ada_keeps_half_and_half_where_it_can() -> None:
     assert kept(np.array([np.nan, 0, 0, np.nan, 0]), 4).tolist() == [0, 1, 2, 4]
 
 
+def test_hora_goes_by_its_pilots_by_hand() -> None:
+    """Beta(3, 1), (2, 2), (1, 3). E[p]: .75 .5 .25; E[p(1-p)]: .15 .2 .15; next .05 .1 .1; .02 .06 .07."""
+    allocator = rw.Hora(pilots=2)
+    assert allocator.more(seen([], [], [], rounds=0), 5).tolist() == [2, 2, 2]
+    pilots = [[1, 1], [1, 0], [0, 0]]
+    assert allocator.more(seen(*pilots), 4).tolist() == [2, 2, 2]
+    assert allocator.more(seen(*pilots), 5).tolist() == [2, 3, 4]
+    assert allocator.more(seen(*pilots, rounds=2), 5).tolist() == [0, 0, 0]
+    assert rw.Hora(pilots=2, max_rollouts=5).more(seen(*pilots), 5).tolist() == [3, 3, 3]
+    assert rw.Hora().bounds(8) == (4, 32)
+    unscored = seen([1, np.nan], [np.nan, np.nan])  # Beta(2, 1) and (1, 1): .67 .17, .5 .17
+    assert allocator.more(unscored, 4).tolist() == [2, 2]
+    for options, mean in (({"pilots": 4}, 4), ({"pilots": 2, "max_rollouts": 3}, 4), ({}, 1)):
+        with pytest.raises(rw.ConfigError, match="change pilots, max_rollouts or num_generations"):
+            rw.Hora(**options).bounds(mean)
+
+
 def test_a_screened_group_gets_one_more_at_least() -> None:
     """Four of 8 are made. Each gets one more; the half solved can use 3 beside, and the hopeless one has the rest."""
     last = np.array([1.0, 0.5, 0.0])

@@ -6,6 +6,7 @@ from typing import Any
 
 from rollwise.allocators.base import Allocator, Rates
 from rollwise.allocators.hit_utility import HitUtility
+from rollwise.allocators.hora import Hora
 from rollwise.allocators.in_rounds import InRounds, Seen
 from rollwise.allocators.knapsack import Knapsack
 from rollwise.allocators.progressive import Progressive
@@ -20,6 +21,7 @@ ALLOCATORS: Registry[type[Allocator]] = Registry(
     "allocators",
     {
         "hit-utility": HitUtility,
+        "hora": Hora,
         "knapsack": Knapsack,
         "progressive": Progressive,
         "reinforce-ada": ReinforceAda,
@@ -56,6 +58,7 @@ __all__ = [
     "Allocator",
     "Group",
     "HitUtility",
+    "Hora",
     "InRounds",
     "Knapsack",
     "Progressive",

@@ -1,4 +1,4 @@
-"""HORA (arXiv 2605.07114): each rollout where it is most likely to be a prompt's first success."""
+"""HORA's rule (arXiv 2605.07114) without its pilots: each rollout where a prompt's first success is most likely."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rollwise.allocators.knapsack import beta_moment
 class HitUtility(Allocator):
     """Gives each rollout where E[p (1-p)^l] is greatest, l the rollouts that the prompt has: its first success.
 
-    HORA, arXiv 2605.07114, for pass@K; the rule is taken from a review of the paper. There, pilot rollouts come first,
-    and the expectation is over Beta(1, 1) with their outcomes. Here it is over the curriculum's belief, and l counts
-    all rollouts of this group; with `belief="last"` the last group stands for the pilots.
+    Ours, after HORA (arXiv 2605.07114), which `Hora` has as its paper. There, pilot rollouts come first, and the
+    expectation is over Beta(1, 1) with their outcomes. Here it is over the curriculum's belief, and l counts all
+    rollouts of this group; with `belief="last"` the last group stands for the pilots.
     """
 
     def values(self, rates: Rates, sizes: np.ndarray) -> np.ndarray:
