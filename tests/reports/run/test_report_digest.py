@@ -154,5 +154,14 @@ def test_headlines_of_one_evaluation_and_of_nothing(make_run: Callable[..., Path
     assert headlines(read_run(make_run([], name="none")), digest_rollouts([])) == []
 
 
+def test_the_evaluation_at_the_end_has_rows_of_its_own(make_run: Callable[..., Path]) -> None:
+    lines = [{"step": 3, "eval/pass@1": 0.25, "eval/hard/pass@1": 0.1}]
+    lines += [{"step": 3, "end/pass@1": 0.275, "end/pass@8": 0.5, "end/hard/pass@1": 0.125}]
+    rows = {row.label: row.value for row in headlines(read_run(make_run(lines)), digest_rollouts([]))}
+    assert {name: value for name, value in rows.items() if "end" in name} == {
+        "pass@1 at the end": "0.275", "pass@8 at the end": "0.500", "hard/pass@1 at the end": "0.125",
+    }  # fmt: skip
+
+
 def test_counts_in_words() -> None:
     assert [count(n, "run") for n in (0, 1, 2, 12345)] == ["0 runs", "1 run", "2 runs", "12,345 runs"]

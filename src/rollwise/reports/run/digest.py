@@ -14,6 +14,7 @@ from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import cumulative
 from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
+from rollwise.evaluation.run_measures import END, end_columns
 from rollwise.reports.run.budgets import evaluation_columns
 from rollwise.reports.series import FloatArray
 from rollwise.reports.words import count
@@ -181,7 +182,7 @@ class Headline:
 def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     """The run's headline numbers; a number whose columns are absent is left out."""
     steps = run.metrics["step"]
-    rows = [*_evaluations(run), *_task_ratio(run)]
+    rows = [*_evaluations(run), *_ends(run), *_task_ratio(run)]
     for key, label, note in [
         ("rollouts", "rollouts", "completions generated"),
         ("tokens", "generated tokens", "over all completions"),
@@ -218,6 +219,18 @@ def _evaluation(run: RunData, key: str, made: str = "") -> Headline:
     best = int(np.argmax(scores))
     note = f"step {steps[0]:.0f} → step {steps[-1]:.0f}; best {scores[best]:.3f} at step {steps[best]:.0f}"
     return Headline(label, f"{scores[0]:.3f} → {scores[-1]:.3f}", note)
+
+
+def _ends(run: RunData) -> list[Headline]:
+    """The scores of the larger evaluation after the last step."""
+    parts = ["eval/", *(f"eval/{name}/" for name in set_columns(run))]
+    prompts, each = (run.config.get(f"{of}_end") for of in ("eval_prompts", "num_generations"))
+    note = f"after the last step, on {prompts} prompts x {each} rollouts" if prompts and each else "after the last step"
+    return [
+        Headline(f"{column.removeprefix(END)} at the end", f"{_finite(run.column(column))[-1]:.3f}", note)
+        for part in parts
+        for column in end_columns([run], part)
+    ]
 
 
 def _task_ratio(run: RunData) -> list[Headline]:
