@@ -203,6 +203,12 @@ def test_the_rows_are_those_of_verl(data: Path) -> None:
     assert row["data_source"] == "sums"
 
 
+def test_a_column_index_is_the_reward_functions() -> None:
+    message = [{"role": "user", "content": "1+1="}]
+    own, plain = verl_rows([{"id": "a", "prompt": message, "index": "q7"}, {"id": "b", "prompt": message}], "sums")
+    assert [own["extra_info"]["index"], plain["extra_info"]["index"]] == ["q7", 1]
+
+
 def test_prompts_of_text_name_the_remedy() -> None:
     with pytest.raises(rw.ConfigError, match="system"):
         verl_rows([{"id": "a", "prompt": "1+1"}], "sums")
