@@ -7,9 +7,11 @@ It is written beside its target, flushed to disk and renamed over it, so a crash
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -131,6 +133,22 @@ def naming(path: str | os.PathLike[str], *, scratch: Path | None = None) -> Iter
         if unnamed and error.errno is not None:
             error.filename = str(path)
             del error.filename2  # of a renaming; None would be shown
+        raise
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raise what torch and safetensors say where a file can't be written as an `OSError` that names the folder."""
+    try:
+        with naming(folder):
+            yield
+    except Exception as error:
+        said = str(error)
+        if known := re.search(r"\(os error (\d+)\)", said):  # safetensors, in the words of its language
+            raise OSError(int(known[1]), said, str(folder)) from error
+        if "inline_container" in said or "PytorchStreamWriter" in said:  # torch does not say why
+            reason = "torch could not write a file whole: the disk is full, or there is a limit on the size of files"
+            raise OSError(errno.EIO, reason, str(folder)) from error
         raise
 
 

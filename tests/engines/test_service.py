@@ -349,6 +349,21 @@ def test_no_caller_waits_for_ever_while_something_else_uses_the_curriculum() -> 
     assert len(service.ask(4)) == 4
 
 
+def test_ctrl_c_in_the_thread_that_serves_leaves_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = make()
+    tickets = service.ask(2)
+
+    def interrupted(_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(service.desk.curriculum, "tell_each", interrupted)
+    waiting = [service.put_tell(outcomes([ticket])) for ticket in tickets]
+    asking = service.put_ask(1, "w", None, None, None, 60.0)
+    with pytest.raises(KeyboardInterrupt):
+        service.serve()
+    assert all(one.done() for one in (*waiting, asking))
+
+
 def test_the_clock_moves_without_a_look_at_prompts_on_disk() -> None:
     class Disk(list[str]):
         reads = 0

@@ -6,13 +6,14 @@ import asyncio
 import json
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from service_parts import credited, make, make_pool, outcomes
 
 import rollwise as rw
-from rollwise.engines import CurriculumService
+from rollwise.engines import CurriculumService, ray_actor
 from rollwise.engines.actor import Actor
 from rollwise.engines.serving import state_files
 
@@ -219,6 +220,27 @@ def test_an_actor_does_not_begin_anew_where_its_states_are_damaged(tmp_path: Pat
     for call in (damaged.ready, lambda: damaged.ask(1, None, None, None, None, 0.0), lambda: damaged.call("status")):
         with pytest.raises(rw.StateFileError, match="no state that can be read"):
             asyncio.run(call())
+
+
+def test_an_actor_s_folder_is_that_of_who_starts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's workers have the working directory in which Ray was started, in which another project's states may be."""
+
+    given: list[dict[str, Any]] = []
+
+    def made(_: Any, options: dict[str, Any]) -> Any:
+        given.append(options)
+        raise ValueError  # what Ray raises where another driver was faster
+
+    def get_actor(*_: Any, **__: Any) -> Any:
+        raise ValueError  # none of this name
+
+    placed = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=made))
+    ray = SimpleNamespace(get_actor=get_actor, remote=lambda **_: lambda _: placed)
+    monkeypatch.setattr(ray_actor, "_ray", lambda: ray)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(rw.ConfigError, match="runs already"):
+        ray_actor.start("c", make, folder="states")
+    assert given == [{"folder": str(tmp_path / "states")}]
 
 
 def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -108,11 +108,12 @@ def test_eight_callers_and_a_kill(name: str, tmp_path: Path) -> None:
     assert all((streak > 0) == (int(prompt[1:]) % 2 == 0) for prompt, streak in found.items() if streak)
 
 
-def test_a_restarted_service_has_its_open_tickets(name: str, tmp_path: Path) -> None:
-    service = ray_actor.start(name, make, folder=str(tmp_path))
+def test_a_restarted_service_has_its_open_tickets(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the actor's working directory is that in which Ray was started
+    service = ray_actor.start(name, make, folder="states")
     service.advance(4)
     kept = service.ask(6, worker="w", request="r")
-    service.save(4)
+    assert service.save(4) == tmp_path / "states/curriculum-4.state"
     lost = service.ask(6, worker="w")
     os.kill(pid(service), 9)
     assert service.status() == {"step": 4, "open": 6, "by_worker": {"w": 6}, "waiting": 0, "saved_step": 4}

@@ -146,6 +146,7 @@ def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
         ({"trainer": "rloo", "advantages": "std"}, "advantages 'std'"),
         ({"peft": {"r": 4, "lora_dropout": 0.1}}, "'lora_dropout'"),
         ({"log": "all"}, "log"),
+        ({"report_to": "comet_ml"}, "report_to must be one of them, or none, got 'comet_ml'"),
         ({"allocator": "reinforce-ada"}, "allocator=ReinforceAda makes the rollouts of a step in rounds"),
         ({"allocator": "knapsack", "gate": "mixed"}, "algorithm.filter_groups.enable=False"),
         ({"stop": ["END"]}, r"not with \['END'\]; give --stop \[\]"),
@@ -164,6 +165,14 @@ def test_a_gate_and_lora_have_verls_names(data: Path) -> None:
     assert made["actor_rollout_ref.model.lora_rank"] == 8
     assert made["actor_rollout_ref.model.target_modules"] == ["q_proj"]
     assert made["trainer.logger"] == ["console", "wandb"]
+
+
+def test_lora_has_pefts_defaults(data: Path) -> None:
+    model = "actor_rollout_ref.model."
+    made = verl_keys(config(data, peft={"lora_alpha": 32}))  # verl's own rank of 0 would train all weights
+    assert (made[f"{model}lora_rank"], made[f"{model}lora_alpha"]) == (8, 32)
+    assert verl_keys(config(data, peft={"r": 16}))[f"{model}lora_alpha"] == 8
+    assert f"{model}lora_rank" not in verl_keys(config(data))
 
 
 def test_an_allocator_is_an_option_of_the_method(data: Path) -> None:
@@ -201,6 +210,12 @@ def test_the_rows_are_those_of_verl(data: Path) -> None:
     assert row["prompt"] == [{"role": "user", "content": row["extra_info"]["problem"]}]
     assert row["reward_model"] == {"style": "rule", "ground_truth": row["extra_info"]["answer"]}
     assert row["data_source"] == "sums"
+
+
+def test_a_column_index_is_the_reward_functions() -> None:
+    message = [{"role": "user", "content": "1+1="}]
+    own, plain = verl_rows([{"id": "a", "prompt": message, "index": "q7"}, {"id": "b", "prompt": message}], "sums")
+    assert [own["extra_info"]["index"], plain["extra_info"]["index"]] == ["q7", 1]
 
 
 def test_prompts_of_text_name_the_remedy() -> None:

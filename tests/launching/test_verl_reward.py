@@ -35,6 +35,16 @@ def test_several_are_summed_and_success_is_told(tmp_path: Path) -> None:
     json.dumps(scores)
 
 
+def test_a_reward_that_is_called_score_is_not_taken_for_the_sum(tmp_path: Path) -> None:
+    (tmp_path / "r.py").write_text(
+        "def score(completions, **_): return [1.0 for _ in completions]\n"
+        "def brief(completions, **_): return [-0.25 for _ in completions]\n"
+    )
+    where = [f"{tmp_path / 'r.py'}:score", f"{tmp_path / 'r.py'}:brief"]
+    folder = _folder(tmp_path, data="x.jsonl", reward=where, model="m")
+    assert compute_score("d", "4", "4", {}, folder=folder) == {"score": 0.75, TOLD: 0.75, "brief": -0.25}
+
+
 def test_what_cannot_be_scored_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "r.py").write_text("def broken(completions, **_): return [None for _ in completions]\n")
     folder = _folder(tmp_path, data="x.jsonl", reward=f"{tmp_path / 'r.py'}:broken", model="m")

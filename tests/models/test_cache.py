@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,31 @@ def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         cached(tmp_path, "thing", {}, fail)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("writer", ["python", "safetensors", "torch"])
+def test_a_disk_that_is_full_is_named(tmp_path: Path, writer: str) -> None:
+    torch, safetensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
+    resource = pytest.importorskip("resource")  # not on Windows
+
+    def build(folder: Path) -> None:
+        if writer == "python":
+            (folder / "weights").write_bytes(bytes(100_000))
+        elif writer == "safetensors":
+            safetensors.save_file({"weights": torch.zeros(100_000)}, folder / "weights")
+        else:
+            torch.save(torch.zeros(100_000), folder / "weights")
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        with pytest.raises(OSError) as raised:
+            cached(tmp_path, "thing", {}, build)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.filename == str(tmp_path)
+    assert raised.value.errno in (errno.EFBIG, errno.EIO)
     assert os.listdir(tmp_path) == []
 
 

@@ -148,7 +148,7 @@ def start(
         connect_if_running: connect where a service of this name runs already, instead of raising.
         detached: whether it goes on when the driver that started it has ended.
         max_restarts: how often Ray may start it again after a crash.
-        **options: of `CurriculumService`, such as `folder` and `max_open`.
+        **options: of `CurriculumService`, such as `folder` and `max_open`; a relative `folder` is that of this process.
 
     Raises:
         ConfigError: a service of this name runs already, or an option is wrong.
@@ -163,6 +163,8 @@ def start(
     if running is not None and connect_if_running:
         return _answering(running, name)
     if running is None:
+        if options.get("folder") is not None:  # the actor's working directory is that in which Ray was started
+            options["folder"] = str(Path(options["folder"]).absolute())
         remote = ray.remote(
             num_cpus=0,
             max_restarts=max_restarts if options.get("folder") is not None else 0,

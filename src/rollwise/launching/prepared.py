@@ -54,7 +54,7 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str, columns: Collec
                 "data_source": source,
                 "prompt": [dict(message) for message in record["prompt"]],
                 "reward_model": {"style": "rule", "ground_truth": str(record.get("answer", ""))},
-                "extra_info": {**record, "index": index},
+                "extra_info": {"index": index, **record},  # a column of that name is the reward's
             }
         )
     return rows

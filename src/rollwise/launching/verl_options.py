@@ -12,6 +12,10 @@ from rollwise.errors import ConfigError
 from rollwise.training.config import NO_GATE, TrainConfig
 
 _LORA = {"r": "lora_rank", "lora_alpha": "lora_alpha", "target_modules": "target_modules"}
+_LORA_DEFAULTS = {"r": 8, "lora_alpha": 8}
+"""peft's own, as in `rollwise train`; verl's rank of 0 means no adapter, and its alpha is 16."""
+_TRACKERS = ("clearml", "mlflow", "swanlab", "tensorboard", "trackio", "wandb")
+"""Values of `report_to` that verl knows as well."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ def _method(config: TrainConfig) -> dict[str, Any]:
 def _peft(config: TrainConfig) -> dict[str, Any]:
     if wrong := sorted(config.peft.keys() - _LORA.keys()):
         raise ConfigError(f"verl takes {', '.join(_LORA)} of peft's options, not {wrong[0]!r}; leave it out")
-    return {f"actor_rollout_ref.model.{_LORA[key]}": value for key, value in config.peft.items()}
+    given = {**_LORA_DEFAULTS, **config.peft} if config.peft else {}
+    return {f"actor_rollout_ref.model.{_LORA[key]}": value for key, value in given.items()}
 
 
 def _batches(config: TrainConfig, name: str) -> int:
@@ -109,6 +114,10 @@ def _evaluation(config: TrainConfig) -> dict[str, Any]:
 
 
 def _reports(config: TrainConfig) -> dict[str, Any]:
+    if config.report_to not in ("none", *_TRACKERS):
+        raise ConfigError(
+            f"verl logs to {', '.join(_TRACKERS)}: report_to must be one of them, or none, got {config.report_to!r}"
+        )
     return {"trainer.logger": ["console", *([] if config.report_to == "none" else [config.report_to])]}
 
 
@@ -175,7 +184,10 @@ VERL: Mapping[str, Option] = {
             "actor_rollout_ref.rollout.seed",
         )
     ),
-    "peft": Option(by="r, lora_alpha, target_modules are actor_rollout_ref.model.lora_rank, ...", make=_peft),
+    "peft": Option(
+        by="r, lora_alpha, target_modules: actor_rollout_ref.model.lora_rank, ...; by default 8, 8, all linear layers",
+        make=_peft,
+    ),
     "out": Option(("+data.rollwise.run",)),
     "report_to": Option(by="trainer.logger, beside console", make=_reports),
     "log": Option(refused="verl's tracker gets every number"),

@@ -46,7 +46,7 @@ def compute_score(
     total = math.nan if unscored else sum(w * (s or 0.0) for w, s in zip(weights, scores.values(), strict=True))
     by_name = {name: math.nan if score is None else score for name, score in scores.items()}
     told = total if rewards.success is None else by_name[rewards.success]
-    return {"score": 0.0 if unscored else total, TOLD: told, **(by_name if len(scores) > 1 else {})}
+    return {**(by_name if len(scores) > 1 else {}), "score": 0.0 if unscored else total, TOLD: told}
 
 
 @functools.cache

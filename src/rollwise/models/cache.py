@@ -19,7 +19,7 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.models.loading import save_policy
 from rollwise.models.scratch import Scratch, clear_left_behind, kept_beside
-from rollwise.state import cache_root
+from rollwise.state import cache_root, writing
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
 
     Raises:
         ConfigError: the cache folder can't be written.
+        OSError: its disk is full.
     """
     try:
         text = json.dumps(recipe, sort_keys=True)
@@ -54,10 +55,11 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
         raise ConfigError(f"cache folder {str(root)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
     resumable = False
     try:
-        build(building)
-        files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
-        receipt = json.dumps({"recipe": recipe, "files": files}, indent=2, sort_keys=True)
-        (building / RECEIPT).write_text(receipt, encoding="utf-8")
+        with writing(root):
+            build(building)
+            files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
+            receipt = json.dumps({"recipe": recipe, "files": files}, indent=2, sort_keys=True)
+            (building / RECEIPT).write_text(receipt, encoding="utf-8")
         try:
             _publish(building, place)
         except OSError as error:

@@ -73,11 +73,13 @@ class Desk:
                 self._run(call)
             if self.waiting:
                 self._ask()
-        except Exception as error:  # somebody else uses the curriculum: no caller may wait for ever
+        except BaseException as error:  # another use of the curriculum, or Ctrl-C: no caller may wait for ever
             failed: list[Ask | Tell | Call] = [*tells, *calls, *self.waiting]
             self.waiting = []
             for one in failed:
                 one.fail(error)
+            if not isinstance(error, Exception):
+                raise
         self.meter.work(began, self.clock())
 
     def wake_at(self) -> float | None:

@@ -7,20 +7,18 @@ size and SHA-256. A resume takes the newest one that still has what was sealed, 
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
-from rollwise.state import naming, sync_folder, write_atomically
+from rollwise.state import sync_folder, write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -203,19 +201,3 @@ def put_aside_after(checkpoint: Path, run: Path) -> None:
             aside = folder.with_name(f"given-up-{folder.name}")
             shutil.rmtree(aside, ignore_errors=True)
             folder.rename(aside)
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Raise what torch and safetensors say where a file can't be written as an `OSError` that names the folder."""
-    try:
-        with naming(folder):
-            yield
-    except Exception as error:
-        said = str(error)
-        if known := re.search(r"\(os error (\d+)\)", said):  # safetensors, in the words of its language
-            raise OSError(int(known[1]), said, str(folder)) from error
-        if "inline_container" in said or "PytorchStreamWriter" in said:  # torch does not say why
-            reason = "torch could not write a file whole: the disk is full, or there is a limit on the size of files"
-            raise OSError(errno.EIO, reason, str(folder)) from error
-        raise

@@ -13,7 +13,7 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import StateError, StateFileError
 from rollwise.gates import DynamicSampling
 from rollwise.runs.log_ends import write_record
-from rollwise.state import load_state, save_state
+from rollwise.state import load_state, save_state, writing
 from rollwise.training.generation.messages import Screened
 from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 from rollwise.training.trainer.checkpoint import (
@@ -26,7 +26,6 @@ from rollwise.training.trainer.checkpoint import (
     unseal,
     warn_of_others,
     warn_of_reference,
-    writing,
 )
 from rollwise.training.trainer.keep_best import KeepBestMixin
 from rollwise.training.trainer.ranks import go_on_elsewhere, on_main
