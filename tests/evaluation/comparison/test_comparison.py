@@ -382,7 +382,7 @@ def test_runs_without_tokens_are_named(tmp_path: Path) -> None:
     assert "1 run recorded no generated tokens, and is left out." in verdict(found)
     none = compare_runs(write_runs(tmp_path / "none", {"uniform": uniform, "fast": [plain] * 2}), baseline="uniform")
     assert len(none.problems) == 2
-    assert verdict(none)[0].endswith("seeds with two evaluations and with generated tokens on record.")
+    assert verdict(none)[0].endswith("the first within the budget, and with generated tokens on record.")
 
 
 def test_a_total_that_falls_is_named(tmp_path: Path) -> None:
@@ -534,3 +534,22 @@ def test_a_p_that_is_not_known_is_sorted_to_the_end(tmp_path: Path) -> None:
     shown = table_section(found, result_table(found))
     assert "<td>too few seeds</td>" in shown
     assert "nan" not in shown
+
+
+def test_a_run_first_evaluated_beyond_the_budget_is_left_out_alone(tmp_path: Path) -> None:
+    """The budget is 120 tokens, that of uniform; seed 0 of the others is evaluated from 400 and from 800 on."""
+    short, late = lines((0.1, 0.2, 0.3, 0.4), tokens=40), (None, None, 0.3, 0.4)
+    runs = {"uniform": [short] * 2, "some": [lines(late, tokens=200), short], "all": [lines(late, tokens=400)]}
+    found = compare_runs(write_runs(tmp_path, runs), baseline="uniform")
+    assert found.budgets["tokens"].value == 120
+    difference = found.method("some").axes["tokens"].score.difference
+    assert difference is not None
+    assert (difference.mean, difference.n) == (0, 1)
+    assert not found.method("all").axes
+    said = "it was first evaluated at {} generated tokens, beyond the budget of 120; left out"
+    assert {(problem.method, problem.seed): problem.text for problem in found.problems} == {
+        ("some", 0): said.format(400), ("all", 0): said.format(800)
+    }  # fmt: skip
+    early = compare_runs(write_runs(tmp_path / "none", {"uniform": [lines(late)]}), baseline="uniform", budget=10)
+    nothing = "There is nothing to compare yet: no run has two evaluations, the first within the budget."
+    assert verdict(early) == [nothing]
