@@ -15,6 +15,7 @@ from made_runs import lines, write_run
 
 from rollwise.cli import main
 from rollwise.comparing import read_plan
+from rollwise.comparing.workers import Workers
 from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
 from rollwise.tasks import make_task
@@ -111,13 +112,26 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
     assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
     said = capsys.readouterr().err
-    assert "failed: impossible seed 0; see" in said
+    assert "failed: impossible seed 0 (exit status 1); see" in said
     assert "column 'none'" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
     assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
     cores = sorted(os.sched_getaffinity(0))
     (timing,) = read_timings(tmp_path / "out/runs/uniform/seed0")
     assert (timing.jobs, timing.pinned, timing.cores) == (1, True, tuple(cores[1:] or cores))
     assert timing.processor
+
+
+def test_a_run_that_the_kernel_kills_says_how_it_ended(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its log says nothing."""
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    monkeypatch.setattr(Workers, "start", lambda self, run: self.active.update({subprocess.Popen(killed): run}))
+    arguments = ["--out", str(tmp_path / "out"), "--methods", "uniform", "--seeds", "0", "--jobs", "1"]
+    assert main(["compare", str(plan), *arguments]) == 1
+    said = capsys.readouterr().err
+    assert "failed: uniform seed 0 (ended by SIGKILL, as when memory runs out: the same command goes on with it" in said
+    assert "1 run, 0 of them complete" in said
 
 
 def test_a_report_by_another_plan_than_the_folder_s_says_so(

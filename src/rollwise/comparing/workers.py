@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,26 @@ from pathlib import Path
 from rollwise.comparing.plan import Run
 from rollwise.comparing.timing import timed_cores
 from rollwise.state import make_folder
+
+
+def end_in_words(status: int) -> str:
+    """How a process that failed ended, by its exit status: of a signal its log says nothing.
+
+    >>> end_in_words(1), end_in_words(-15)
+    ('exit status 1', 'ended by SIGTERM')
+    """
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:  # a real-time signal
+        name = f"signal {-status}"
+    if name != "SIGKILL":
+        return f"ended by {name}"
+    return (
+        "ended by SIGKILL, as when memory runs out: the same command goes on with it, and fewer --jobs need less; so "
+        "does a plan with a smaller micro_batch"
+    )
 
 
 class Workers:
