@@ -435,6 +435,28 @@ def test_the_effective_ratio_is_that_of_the_budget(tmp_path: Path) -> None:
     assert over.mean == pytest.approx(0.8)  # of the step, too, in which the budget was spent
 
 
+def test_the_effective_ratio_is_of_all_groups(tmp_path: Path) -> None:
+    """With a gate step 1 made four groups, one of them mixed, and step 2 a mixed one: two of five, not the mean .625.
+
+    Of a run whose file lacks step 2's groups it is the mean.
+    """
+    rows, mixed, alike = lines((0.1, 0.2, 0.3)), [0, 1], [0, 0]
+    rows[1]["frac_mixed"], rows[2]["frac_mixed"] = 0.25, 1.0
+    groups = [{"step": 1, "prompt_id": str(i), "rewards": own} for i, own in enumerate([mixed, alike, alike, alike])]
+    groups += [{"step": 2, "prompt_id": "a", "rewards": mixed}, {"step": 2, "prompt_id": "b", "rewards": [None, None]}]
+    groups += [{"step": 2, "prompt_id": "c", "purpose": "measure", "rewards": alike}]
+    runs = write_runs(tmp_path, {"uniform": [rows], "gated": [rows], "torn": [rows]})
+    for method, kept in (("gated", groups), ("torn", groups[:4])):
+        file = runs[method][0].path / "rollouts.jsonl"
+        file.write_text("".join(json.dumps(group) + "\n" for group in kept))
+    found = compare_runs(runs, baseline="uniform")
+    for method, ratio in (("uniform", 0.625), ("gated", 0.4), ("torn", 0.625)):
+        result = found.method(method)
+        assert result.axes["tokens"].effective_task_ratio.mean == pytest.approx(ratio)
+        assert result.measures["effective_task_ratio"].mean == pytest.approx(ratio)
+        assert result.measures["effective_task_ratio_late"].mean == 1
+
+
 def test_mean_scores_are_of_what_all_were_evaluated_in(tmp_path: Path) -> None:
     """The same line, first evaluated after a step and before training: from 100 to 400 tokens its mean is .25."""
     runs = write_runs(

@@ -17,8 +17,8 @@ from rollwise.evaluation.curves import (
     FloatArray,
     counts_evaluations_alone,
     mean_height,
-    mean_until,
     on_common_grid,
+    ratio_until,
     relative_bests,
     relative_times,
     relative_times_of_best,
@@ -72,7 +72,7 @@ def _on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[s
         return {}
     whole = data.grid(axis, method, [seed], since=data.starts[axis])
     found = {"score": float(y[0, -1]), "area": float(mean_height(*whole)[0]) if whole[0].size else math.nan}
-    found["effective_task_ratio"] = mean_until(data.runs[pair], "frac_mixed", axis, data.ends[axis][pair])
+    found["effective_task_ratio"] = ratio_until(data.runs[pair], axis, data.ends[axis][pair])
     found["time_of_best"] = float(time_of_best(x, y)[0])
     if (baseline, seed) in data.curves[axis]:
         until = data.end(axis, [seed], method, baseline)
