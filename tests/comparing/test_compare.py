@@ -15,6 +15,7 @@ from made_runs import lines, write_run
 
 from rollwise.cli import main
 from rollwise.comparing import read_plan
+from rollwise.comparing.timing import note_timing
 from rollwise.comparing.workers import Workers
 from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
@@ -132,6 +133,14 @@ def test_a_run_that_the_kernel_kills_says_how_it_ended(
     said = capsys.readouterr().err
     assert "failed: uniform seed 0 (ended by SIGKILL, as when memory runs out: the same command goes on with it" in said
     assert "1 run, 0 of them complete" in said
+
+
+def test_an_attempt_that_failed_before_a_run_began_is_no_part_of_its_timing(tmp_path: Path) -> None:
+    note_timing(tmp_path, jobs=2, pinned=False)  # refused then: the folder has no config.yaml
+    note_timing(tmp_path, jobs=1, pinned=False)
+    (tmp_path / "config.yaml").write_text("{}")
+    note_timing(tmp_path, jobs=3, pinned=False)  # gone on with
+    assert [timing.jobs for timing in read_timings(tmp_path)] == [1, 3]
 
 
 def test_a_report_by_another_plan_than_the_folder_s_says_so(
