@@ -14,7 +14,10 @@ import yaml
 from made_runs import lines, write_run
 
 from rollwise.cli import main
+from rollwise.cli.compare import _default_jobs
 from rollwise.comparing import read_plan
+from rollwise.comparing.timing import note_timing
+from rollwise.comparing.workers import Workers
 from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
 from rollwise.tasks import make_task
@@ -111,13 +114,49 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
     assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
     said = capsys.readouterr().err
-    assert "failed: impossible seed 0; see" in said
+    assert "failed: impossible seed 0 (exit status 1); see" in said
     assert "column 'none'" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
     assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
     cores = sorted(os.sched_getaffinity(0))
     (timing,) = read_timings(tmp_path / "out/runs/uniform/seed0")
     assert (timing.jobs, timing.pinned, timing.cores) == (1, True, tuple(cores[1:] or cores))
     assert timing.processor
+
+
+def test_a_run_that_the_kernel_kills_says_how_it_ended(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its log says nothing."""
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    monkeypatch.setattr(Workers, "start", lambda self, run: self.active.update({subprocess.Popen(killed): run}))
+    arguments = ["--out", str(tmp_path / "out"), "--methods", "uniform", "--seeds", "0", "--jobs", "1"]
+    assert main(["compare", str(plan), *arguments]) == 1
+    said = capsys.readouterr().err
+    assert "failed: uniform seed 0 (ended by SIGKILL, as when memory runs out: the same command goes on with it" in said
+    assert "1 run, 0 of them complete" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process to cores")
+def test_jobs_and_threads_are_of_the_cores_that_the_process_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a batch system that gives a job a few of a machine's many cores."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(own)})
+    try:
+        assert _default_jobs() == 1
+        assert Workers(tmp_path, jobs=1).environment["OMP_NUM_THREADS"] == "1"
+    finally:
+        os.sched_setaffinity(0, own)
+
+
+def test_an_attempt_that_failed_before_a_run_began_is_no_part_of_its_timing(tmp_path: Path) -> None:
+    note_timing(tmp_path, jobs=2, pinned=False)  # refused then: the folder has no config.yaml
+    note_timing(tmp_path, jobs=1, pinned=False)
+    (tmp_path / "config.yaml").write_text("{}")
+    note_timing(tmp_path, jobs=3, pinned=False)  # gone on with
+    assert [timing.jobs for timing in read_timings(tmp_path)] == [1, 3]
 
 
 def test_a_report_by_another_plan_than_the_folder_s_says_so(

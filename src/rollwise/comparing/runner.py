@@ -14,7 +14,7 @@ from rollwise.comparing.checks import check_runs, chosen_runs, setting_of
 from rollwise.comparing.plan import Plan, Run
 from rollwise.comparing.state import is_done, last_line, result_of
 from rollwise.comparing.warm_start import cautions_of, warm_start
-from rollwise.comparing.workers import Workers
+from rollwise.comparing.workers import Workers, end_in_words
 from rollwise.errors import ConfigError
 from rollwise.progress_bar import progress_bar
 from rollwise.training.cost import Cost, Estimate
@@ -57,7 +57,7 @@ def run_comparison(
     plan.write(folder)
     done = len(runs) - len(waiting)
     at_a_time = f", {jobs} at a time" if waiting else ""
-    _say(console, f"{escape(str(folder))}: {len(runs)} runs, {done} of them complete{at_a_time}")
+    _say(console, f"{escape(str(folder))}: {_runs(len(runs))}, {done} of them complete{at_a_time}")
     for caution in cautions_of(waiting):
         _say(console, f"note: {escape(caution)}")
     failed: list[Run] = []
@@ -91,7 +91,7 @@ def dry_run_comparison(
             _say(console, f"[bold]{escape(run.name)}[/]")
             costs[key] = dry_run(run.config, console=console)
     total = sum((costs[setting_of(run.config)].of(run.config) for run in runs), Cost())
-    _say(console, f"[bold]all {len(runs)} runs[/]: {total}")
+    _say(console, f"[bold]{'all ' * (len(runs) > 1)}{_runs(len(runs))}[/]: {total}")
 
 
 def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress, total: TaskID) -> None:
@@ -112,9 +112,14 @@ def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress
             bar.advance(total)
             if status:
                 failed.append(run)
-                _say(bar.console, f"[red]failed[/]: {escape(run.name)}; see {escape(str(workers.log(run)))}")
+                how, log = end_in_words(status), escape(str(workers.log(run)))
+                _say(bar.console, f"[red]failed[/]: {escape(run.name)} ({how}); see {log}")
             else:
                 _say(bar.console, f"done: {escape(run.name)}  {result_of(run)}")
+
+
+def _runs(number: int) -> str:
+    return f"{number} run" if number == 1 else f"{number} runs"
 
 
 def _say(console: Console, text: str) -> None:

@@ -7,7 +7,8 @@ import os
 import platform
 from pathlib import Path
 
-from rollwise.runs.names import TIMING_FILE
+from rollwise.child_process import available_cores
+from rollwise.runs.names import CONFIG_FILE, TIMING_FILE
 from rollwise.state import make_folder
 
 
@@ -23,12 +24,14 @@ def pin() -> None:
 
 def timed_cores() -> int:
     """How many cores `pin` leaves."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+    return max(1, available_cores() - 1)
 
 
 def note_timing(folder: Path, *, jobs: int, pinned: bool, gpu: str = "") -> None:
-    """Write how the run of this folder is timed from now on, by the process that trains it."""
+    """Write how the run of this folder is timed from now on, by the process that trains it.
+
+    Of a run that begins anew nothing earlier stays: an attempt that failed before it began is no part of it.
+    """
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     facts = {
@@ -38,7 +41,8 @@ def note_timing(folder: Path, *, jobs: int, pinned: bool, gpu: str = "") -> None
         "processor": ", ".join(filter(None, [_processor(), gpu])),
         "load": round(load, 2),
     }
-    with open(make_folder(folder) / TIMING_FILE, "a", encoding="utf-8") as file:
+    mode = "a" if (folder / CONFIG_FILE).exists() else "w"
+    with open(make_folder(folder) / TIMING_FILE, mode, encoding="utf-8") as file:
         file.write(json.dumps(facts) + "\n")
 
 

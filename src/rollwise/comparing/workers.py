@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from rollwise.child_process import available_cores
 from rollwise.comparing.plan import Run
 from rollwise.comparing.timing import timed_cores
 from rollwise.state import make_folder
+
+
+def end_in_words(status: int) -> str:
+    """How a process that failed ended, by its exit status: of a signal its log says nothing.
+
+    >>> end_in_words(1), end_in_words(-15)
+    ('exit status 1', 'ended by SIGTERM')
+    """
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:  # a real-time signal
+        name = f"signal {-status}"
+    if name != "SIGKILL":
+        return f"ended by {name}"
+    return (
+        "ended by SIGKILL, as when memory runs out: the same command goes on with it, and fewer --jobs need less; so "
+        "does a plan with a smaller micro_batch"
+    )
 
 
 class Workers:
@@ -29,7 +51,7 @@ class Workers:
         self.jobs, self.pinned = jobs, pinned
         self.active: dict[subprocess.Popen[bytes], Run] = {}
         # Each its share of the cores: threads of several runs that wait for one another slow all of them.
-        threads = str(timed_cores() if pinned else max(1, (os.cpu_count() or 1) // jobs))
+        threads = str(timed_cores() if pinned else max(1, available_cores() // jobs))
         self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
 
     @property

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import StateFileError
+from rollwise.runs.group_table import NO_STEP, GroupTable
 from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
 
 # An average of equal scores may differ by this much from one place to the next.
 ROUNDING = 1e-12
+
+RATIO = "frac_mixed"
+"""The column of each step's share of groups whose rewards differ."""
+GROUPS = "groups"
+"""The column that `with_groups` adds."""
 
 # What a run spends: the column of its metrics, and its name in words.
 AXES = {
@@ -73,17 +81,35 @@ def run_curve(run: RunData, column: str, axis: str) -> Curve | None:
     return Curve(x[last], y[last])
 
 
-def mean_until(run: RunData, column: str, axis: str, end: float) -> float:
-    """A column's mean over the steps that began before `end` was spent; NaN without one, or where it wasn't recorded.
+def with_groups(run: RunData, groups: GroupTable) -> RunData:
+    """The run with a column `GROUPS`, (S,): how many of each step's groups have a reward.
+
+    As it is where `rollouts.jsonl` lacks the groups of some step.
+    """
+    counts = Counter(groups.step[groups.train & groups.judged & (groups.step != NO_STEP)].tolist())
+    column, ratio = np.array([counts[step] for step in run.steps.tolist()], dtype=np.float64), run.column(RATIO)
+    if not column[np.isfinite(ratio)].any() or ((column == 0) & (ratio > 0)).any():
+        return run
+    return replace(run, metrics=run.metrics | {GROUPS: column})
+
+
+def ratio_in(run: RunData, counted: NDArray[Any]) -> float:
+    """The share of the groups whose rewards differ, of the steps where `counted`, (S,), is true; NaN without a group.
+
+    Of a run without the column `GROUPS` it is the mean over these steps.
+    """
+    ratio, groups = run.column(RATIO), run.metrics.get(GROUPS, np.ones(counted.shape))
+    kept = counted & np.isfinite(ratio) & (groups > 0)
+    return float(np.average(ratio[kept], weights=groups[kept])) if kept.any() else math.nan
+
+
+def ratio_until(run: RunData, axis: str, end: float) -> float:
+    """`ratio_in` of the steps that began before `end` was spent; NaN where what was spent is not known.
 
     So a run that ended because its budget was spent has all of its steps in it.
     """
-    spent, values = spending(run, axis), run.column(column)
-    if spent is None:
-        return math.nan
-    began = np.concatenate([[0.0], spent[:-1]])
-    counted = np.isfinite(values) & (began < end)
-    return float(values[counted].mean()) if counted.any() else math.nan
+    spent = spending(run, axis)
+    return math.nan if spent is None else ratio_in(run, np.concatenate([[0.0], spent[:-1]]) < end)
 
 
 def on_common_grid(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rollwise.evaluation.curves import FloatArray
+from rollwise.evaluation.curves import FloatArray, ratio_in
 from rollwise.evaluation.judgments import curriculum_column, judgment_costs, prediction_scores, predictions_of
 from rollwise.evaluation.phases import PHASES, phase_seconds
 from rollwise.runs.group_table import GroupTable
@@ -166,13 +167,13 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
     Args:
         run: The run.
         baseline: The baseline's run of the same seed; None where there is none.
-        groups: The run's groups.
+        groups: The run's groups; how many each step has is known by `with_groups`.
     """
     found = {
-        "effective_task_ratio": _mean(run.column("frac_mixed")),
-        "effective_task_ratio_late": _mean(second_half(run, run.column("frac_mixed"))),
+        "effective_task_ratio": ratio_in(run, run.steps >= 0),
+        "effective_task_ratio_late": ratio_in(run, late_steps(run)),
         "rollout_reward": _mean(rollout_rewards(run)),
-        "rollout_reward_late": _mean(second_half(run, rollout_rewards(run))),
+        "rollout_reward_late": _mean(rollout_rewards(run)[late_steps(run)]),
         **{name: _mean(run.column(name)) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
         "steps": _steps(run),
         **{total: _last(run, total) for total in ("rollouts", "tokens", "flops", "wall_s")},
@@ -222,10 +223,10 @@ def rollout_rewards(run: RunData) -> FloatArray:
     return rewards if spec is None else (rewards - spec.low) / (spec.high - spec.low)
 
 
-def second_half(run: RunData, values: FloatArray) -> FloatArray:
-    """The entries of a column, (S,), at the steps after the run's middle step."""
+def late_steps(run: RunData) -> NDArray[np.bool_]:
+    """(S,) whether a step comes after the run's middle one."""
     steps = run.metrics["step"]
-    return np.asarray(values[steps > steps.max(initial=0.0) / 2], dtype=np.float64)
+    return np.asarray(steps > steps.max(initial=0.0) / 2)
 
 
 def _finite(values: FloatArray) -> FloatArray:

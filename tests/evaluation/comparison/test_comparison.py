@@ -246,6 +246,15 @@ def test_no_share_where_the_oracle_does_not_surely_gain(tmp_path: Path) -> None:
     assert found.method("fast").shares == {"score": None, "area": None}
 
 
+def test_an_oracle_alone_says_whether_the_task_can_tell_methods_apart(tmp_path: Path) -> None:
+    """The first thing to run: methods to compare come later."""
+    runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2))] * 3, "oracle": [lines((0.1, 0.5))] * 3})
+    said = verdict(compare_runs(runs, baseline="uniform", oracle="oracle"))
+    assert said[0].startswith("There is nothing to compare yet: no method but baseline and oracle has a finished run")
+    assert "gains +0.300" in said[1]
+    assert "the task can tell methods apart" in said[1]
+
+
 def test_costs_are_summed_and_averaged(tmp_path: Path) -> None:
     """Two steps of .1 s of ask and .3 s of tell in 4 s: 20 %. 5 probe and 8 refill rollouts a step."""
     spent = {"ask_s": 0.1, "tell_s": 0.3, "probe_rollouts": 5, "gate/extra_rollouts": 8, "uncharged_rollouts": 7,
@@ -382,7 +391,7 @@ def test_runs_without_tokens_are_named(tmp_path: Path) -> None:
     assert "1 run recorded no generated tokens, and is left out." in verdict(found)
     none = compare_runs(write_runs(tmp_path / "none", {"uniform": uniform, "fast": [plain] * 2}), baseline="uniform")
     assert len(none.problems) == 2
-    assert verdict(none)[0].endswith("seeds with two evaluations and with generated tokens on record.")
+    assert verdict(none)[0].endswith("the first within the budget, and with generated tokens on record.")
 
 
 def test_a_total_that_falls_is_named(tmp_path: Path) -> None:
@@ -433,6 +442,28 @@ def test_the_effective_ratio_is_that_of_the_budget(tmp_path: Path) -> None:
         assert ratio.difference.mean == pytest.approx(0.0)
     over = compare_runs(runs, baseline="uniform", budget=150).method("long").axes["tokens"].effective_task_ratio
     assert over.mean == pytest.approx(0.8)  # of the step, too, in which the budget was spent
+
+
+def test_the_effective_ratio_is_of_all_groups(tmp_path: Path) -> None:
+    """With a gate step 1 made four groups, one of them mixed, and step 2 a mixed one: two of five, not the mean .625.
+
+    Of a run whose file lacks step 2's groups it is the mean.
+    """
+    rows, mixed, alike = lines((0.1, 0.2, 0.3)), [0, 1], [0, 0]
+    rows[1]["frac_mixed"], rows[2]["frac_mixed"] = 0.25, 1.0
+    groups = [{"step": 1, "prompt_id": str(i), "rewards": own} for i, own in enumerate([mixed, alike, alike, alike])]
+    groups += [{"step": 2, "prompt_id": "a", "rewards": mixed}, {"step": 2, "prompt_id": "b", "rewards": [None, None]}]
+    groups += [{"step": 2, "prompt_id": "c", "purpose": "measure", "rewards": alike}]
+    runs = write_runs(tmp_path, {"uniform": [rows], "gated": [rows], "torn": [rows]})
+    for method, kept in (("gated", groups), ("torn", groups[:4])):
+        file = runs[method][0].path / "rollouts.jsonl"
+        file.write_text("".join(json.dumps(group) + "\n" for group in kept))
+    found = compare_runs(runs, baseline="uniform")
+    for method, ratio in (("uniform", 0.625), ("gated", 0.4), ("torn", 0.625)):
+        result = found.method(method)
+        assert result.axes["tokens"].effective_task_ratio.mean == pytest.approx(ratio)
+        assert result.measures["effective_task_ratio"].mean == pytest.approx(ratio)
+        assert result.measures["effective_task_ratio_late"].mean == 1
 
 
 def test_mean_scores_are_of_what_all_were_evaluated_in(tmp_path: Path) -> None:
@@ -534,3 +565,22 @@ def test_a_p_that_is_not_known_is_sorted_to_the_end(tmp_path: Path) -> None:
     shown = table_section(found, result_table(found))
     assert "<td>too few seeds</td>" in shown
     assert "nan" not in shown
+
+
+def test_a_run_first_evaluated_beyond_the_budget_is_left_out_alone(tmp_path: Path) -> None:
+    """The budget is 120 tokens, that of uniform; seed 0 of the others is evaluated from 400 and from 800 on."""
+    short, late = lines((0.1, 0.2, 0.3, 0.4), tokens=40), (None, None, 0.3, 0.4)
+    runs = {"uniform": [short] * 2, "some": [lines(late, tokens=200), short], "all": [lines(late, tokens=400)]}
+    found = compare_runs(write_runs(tmp_path, runs), baseline="uniform")
+    assert found.budgets["tokens"].value == 120
+    difference = found.method("some").axes["tokens"].score.difference
+    assert difference is not None
+    assert (difference.mean, difference.n) == (0, 1)
+    assert not found.method("all").axes
+    said = "it was first evaluated at {} generated tokens, beyond the budget of 120; left out"
+    assert {(problem.method, problem.seed): problem.text for problem in found.problems} == {
+        ("some", 0): said.format(400), ("all", 0): said.format(800)
+    }  # fmt: skip
+    early = compare_runs(write_runs(tmp_path / "none", {"uniform": [lines(late)]}), baseline="uniform", budget=10)
+    nothing = "There is nothing to compare yet: no run has two evaluations, the first within the budget."
+    assert verdict(early) == [nothing]

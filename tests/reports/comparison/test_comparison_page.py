@@ -261,7 +261,7 @@ def said(folder: Path) -> str:
 @pytest.mark.usefixtures("unrendered")
 def test_under_way(tmp_path: Path) -> None:
     write_plan(tmp_path, METHODS, 3)
-    assert "There is nothing to compare yet: no run has been evaluated twice" in said(tmp_path)
+    assert "There is nothing to compare yet: no run has two evaluations" in said(tmp_path)
     write_method(tmp_path / "runs/bots/seed2", "bots", 2, 0.4)
     assert "the baseline, uniform, has no finished run" in said(tmp_path)
     write_method(tmp_path / "runs/uniform/seed0", "uniform", 0, 0.2)

@@ -68,7 +68,7 @@ def test_seeds_for_choosing_alone_give_no_result(tmp_path: Path) -> None:
     folder = write_plan(tmp_path, {"tune": [7]})
     write_seed(folder, 7, 0.5)
     comparison = compare_set(read_comparison(folder))
-    assert verdict(comparison)[0] == "There is nothing to compare yet: no run has been evaluated twice."
+    assert verdict(comparison)[0].startswith("There is nothing to compare yet: no run has two evaluations")
     assert "## Seeds for choosing" in format_markdown(comparison)
 
 

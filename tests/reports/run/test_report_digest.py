@@ -140,11 +140,19 @@ def test_headline_numbers_by_hand(make_run: Callable[..., Path]) -> None:
     rows = {row.label: (row.value, row.note) for row in headlines(run, digest_rollouts([]))}
     assert rows["pass@1"] == ("0.100 → 0.400", "step 0 → step 5; best 0.500 at step 3")
     assert rows["effective task ratio"][0] == "50.0 %"
-    assert rows["… in the last quarter"] == ("90.0 %", "mean over the last 1 step")
+    assert rows["… in the last quarter"] == ("90.0 %", "of the groups of the last 1 step")
     assert rows["generated tokens"][0] == "5,000"
     assert rows["training time"][0] == "8.3 min"
     assert rows["curriculum overhead"] == ("1 %", "time in ask and tell (5 s) over training time")
     assert "coverage of the pool" not in rows
+
+
+def test_the_headline_of_the_effective_ratio_is_of_all_groups(make_run: Callable[..., Path]) -> None:
+    """Three groups of the first step alike, the second's one group mixed: a quarter, not the half of the steps."""
+    run = read_run(make_run([{"step": 1, "frac_mixed": 0.0}, {"step": 2, "frac_mixed": 1.0}]))
+    groups = [{"step": 1, "prompt_id": "a", "rewards": [0, 0]}] * 3 + [{"step": 2, "prompt_id": "a", "rewards": [0, 1]}]
+    rows = {row.label: row.value for row in headlines(run, digest_rollouts(groups))}
+    assert rows["effective task ratio"] == "25.0 %"
 
 
 def test_headlines_of_one_evaluation_and_of_nothing(make_run: Callable[..., Path]) -> None:

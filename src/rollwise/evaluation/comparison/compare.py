@@ -75,6 +75,7 @@ def compare_runs(
         pair: MeasuredRun.of(run, sorting.compared.get((baseline, pair[1])), columns)
         for pair, run in sorting.runs.items()
     }
+    sorting.runs = {pair: one.run for pair, one in every.items()}
     found = {pair: run.measures for pair, run in every.items()}
     sorting.problems += [Problem(*pair, "categories", said) for pair, run in every.items() for said in run.faults]
     categories = tuple(

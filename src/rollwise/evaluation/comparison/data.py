@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rollwise.errors import StateFileError
+from rollwise.evaluation.comparison.cuts import Pair, budget_of, end_of, headline_of, leave_out_late
 from rollwise.evaluation.comparison.results import Budget, RunResult
 from rollwise.evaluation.curves import (
     AXES,
@@ -16,13 +17,12 @@ from rollwise.evaluation.curves import (
     FloatArray,
     counts_evaluations_alone,
     mean_height,
-    mean_until,
     on_common_grid,
+    ratio_until,
     relative_bests,
     relative_times,
     relative_times_of_best,
     run_curve,
-    spending,
     time_of_best,
 )
 from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column, start_of
@@ -72,7 +72,7 @@ def _on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[s
         return {}
     whole = data.grid(axis, method, [seed], since=data.starts[axis])
     found = {"score": float(y[0, -1]), "area": float(mean_height(*whole)[0]) if whole[0].size else math.nan}
-    found["effective_task_ratio"] = mean_until(data.runs[pair], "frac_mixed", axis, data.ends[axis][pair])
+    found["effective_task_ratio"] = ratio_until(data.runs[pair], axis, data.ends[axis][pair])
     found["time_of_best"] = float(time_of_best(x, y)[0])
     if (baseline, seed) in data.curves[axis]:
         until = data.end(axis, [seed], method, baseline)
@@ -110,7 +110,6 @@ def resampled_relatives(
 
 
 Runs = Mapping[str, Mapping[int, RunData]]
-Pair = tuple[str, int]  # method and seed
 
 COMPARED, UNFINISHED, NOT_EVALUATED = "compared", "unfinished", "not evaluated"
 
@@ -239,13 +238,14 @@ class ComparedRuns:
                     continue
                 if curve is not None and len(curve.x) > 1:
                     curves[axis][pair] = curve
+        for pair, said in leave_out_late(curves, budget).items():
+            sorting.problems.append(Problem(*pair, "unscored", said))
         curves = {axis: found for axis, found in curves.items() if found}
-        budgets = {axis: _budget(found, budget if axis == "tokens" else None) for axis, found in curves.items()}
-        headline = _headline(budgets)
+        budgets = {axis: budget_of(found, axis, budget) for axis, found in curves.items()}
+        headline = headline_of(budgets)
+        cut = budgets[headline].value if budgets else math.nan
         ends = {
-            axis: {
-                pair: _end(runs[pair], curve, axis, headline, budgets[headline].value) for pair, curve in found.items()
-            }
+            axis: {pair: end_of(runs[pair], curve, axis, headline, cut) for pair, curve in found.items()}
             for axis, found in curves.items()
         }
         starts = {axis: max(float(curve.x[0]) for curve in found.values()) for axis, found in curves.items()}
@@ -259,7 +259,7 @@ class ComparedRuns:
     @property
     def headline(self) -> str:
         """The axis of the verdict."""
-        return _headline(self.budgets)
+        return headline_of(self.budgets)
 
     def seeds(self, axis: str, *methods: str) -> list[int]:
         """The seeds for which every method has a curve."""
@@ -275,25 +275,3 @@ class ComparedRuns:
         """The method's curves up to `until`, by default the axis' budget: the grid (G,), and a row a seed, (n, G)."""
         found = [self.curves[axis][method, seed] for seed in seeds]
         return on_common_grid(found, until=self.budgets[axis].value if until is None else until, since=since)
-
-
-def _headline(budgets: Mapping[str, Budget]) -> str:
-    return "tokens" if "tokens" in budgets else "steps"
-
-
-def _end(run: RunData, curve: Curve, axis: str, headline: str, budget: float) -> float:
-    """What the run had spent on an axis by the headline's budget, or by its last evaluation if that was sooner."""
-    last = float(curve.x[-1])
-    if axis == headline:
-        return min(last, budget)
-    spent, wanted = spending(run, axis), spending(run, headline)
-    if spent is None or wanted is None:
-        return last
-    return min(last, float(np.interp(budget, wanted, spent)))
-
-
-def _budget(curves: Mapping[Pair, Curve], wanted: float | None) -> Budget:
-    (method, seed), least = min(((pair, float(curve.x[-1])) for pair, curve in curves.items()), key=lambda kv: kv[1])
-    if wanted is not None and wanted <= least:
-        return Budget(float(wanted), "", wanted)
-    return Budget(least, f"{method} seed {seed}", wanted)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rollwise.evaluation.categories import CategoryScores, category_scores, measure_categories
+from rollwise.evaluation.curves import with_groups
 from rollwise.evaluation.run_measures import measure_costs, measure_scores
 from rollwise.evaluation.signals import RunSignals
 from rollwise.runs.evaluations import read_evaluations
@@ -19,12 +20,14 @@ class MeasuredRun:
     """A run in numbers; of its groups, which may be millions, only what figures draw is kept.
 
     Attributes:
+        run: The run, with how many groups each step has.
         measures: Whole-run measures by name.
         categories: Its evaluations' scores by category.
         signals: What its steps were like.
         faults: What could not be read of its evaluations, in words.
     """
 
+    run: RunData
     measures: dict[str, float]
     categories: list[CategoryScores]
     signals: RunSignals
@@ -42,6 +45,7 @@ class MeasuredRun:
         faults = Faults()
         categories = category_scores(read_evaluations(run.path, faults))
         groups = group_table(run.rollout_lines(Faults()), run.rule)
+        run = with_groups(run, groups)
         costs = measure_costs(run, baseline, groups)
         measures = measure_scores(run, columns) | costs | measure_categories(categories)
-        return cls(measures, categories, RunSignals.of(run, groups), faults.sentences())
+        return cls(run, measures, categories, RunSignals.of(run, groups), faults.sentences())

@@ -28,7 +28,7 @@ class AxisResult:
         score: The score at that axis' budget.
         area: The mean score over the budget: the area under the curve divided by its length, from where the latest of
             all curves begins.
-        effective_task_ratio: The mean over the steps that began before the headline's budget was spent.
+        effective_task_ratio: Of all groups of the steps that began before the headline's budget was spent.
         cut: Where TTB and BSF cut the method's curves and the baseline's: how far all of them came by the headline's
             budget, so on the headline's axis that budget itself. NaN without a seed in common.
         ttb: Time to baseline by percent of the baseline's rise.

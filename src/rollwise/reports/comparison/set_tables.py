@@ -60,7 +60,8 @@ def _category_table(comparison: Comparison, name: str) -> Table:
         "which is too high by chance, the more so the fewer prompts a category has."
     )
     if len(shown) < len(every):
-        note += f" {len(every) - len(shown)} smaller categories are in results.csv alone."
+        less = len(every) - len(shown)
+        note += f" {less} smaller categor{'y is' if less == 1 else 'ies are'} in results.csv alone."
     return Table(f"Set {name} by category" if name else "By category", head, rows, note)
 
 

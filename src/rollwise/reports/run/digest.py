@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation import RunData
-from rollwise.evaluation.curves import cumulative
+from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, ratio_in, with_groups
 from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns
 from rollwise.reports.run.budgets import evaluation_columns
-from rollwise.reports.series import FloatArray
 from rollwise.reports.words import count
 from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
 from rollwise.runs.solved import SolvedRule
@@ -182,7 +181,7 @@ class Headline:
 def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     """The run's headline numbers; a number whose columns are absent is left out."""
     steps = run.metrics["step"]
-    rows = [*_evaluations(run), *_ends(run), *_task_ratio(run)]
+    rows = [*_evaluations(run), *_ends(run), *_task_ratio(run, digest.table)]
     for key, label, note in [
         ("rollouts", "rollouts", "completions generated"),
         ("tokens", "generated tokens", "over all completions"),
@@ -233,16 +232,17 @@ def _ends(run: RunData) -> list[Headline]:
     ]
 
 
-def _task_ratio(run: RunData) -> list[Headline]:
-    ratio = run.column("frac_mixed")
-    steps, ratio = run.metrics["step"][np.isfinite(ratio)], _finite(ratio)
-    if not ratio.size:
+def _task_ratio(run: RunData, groups: GroupTable) -> list[Headline]:
+    run, known = with_groups(run, groups), np.isfinite(run.column(RATIO))
+    if not known.any():
         return []
-    rows = [Headline("effective task ratio", _percent(ratio.mean()), "groups whose rewards differ, mean over steps")]
-    if ratio.size >= 4:
-        late = ratio[steps > steps[0] + 0.75 * (steps[-1] - steps[0])]
-        note = f"mean over the last {count(late.size, 'step')}"
-        rows.append(Headline("… in the last quarter", _percent(late.mean()), note))
+    rows = [Headline("effective task ratio", _percent(ratio_in(run, known)), "groups whose rewards differ, of all")]
+    steps = run.metrics["step"]
+    first, last = steps[known][[0, -1]]
+    late = known & (steps > first + 0.75 * (last - first))
+    if known.sum() >= 4 and np.isfinite(share := ratio_in(run, late)):
+        note = f"of the groups of the last {count(int(late.sum()), 'step')}"
+        rows.append(Headline("… in the last quarter", _percent(share), note))
     return rows
 
 

@@ -72,16 +72,18 @@ def verdict(comparison: Comparison) -> list[str]:
 
 def _first_sentences(comparison: Comparison) -> list[str]:
     if comparison.score is None or not comparison.budgets:
-        return ["There is nothing to compare yet: no run has been evaluated twice."]
+        return ["There is nothing to compare yet: no run has two evaluations, the first within the budget."]
     base = comparison.method(comparison.baseline)
-    counted = f"with two evaluations and with {AXES[comparison.headline_axis]} on record"
+    axis = AXES[comparison.headline_axis]
+    counted = f"with two evaluations, the first within the budget, and with {axis} on record"
     if comparison.on_headline(base) is None:
         return [f"There is nothing to compare with yet: the baseline, {base.name}, has no finished run {counted}."]
     found = contenders(comparison)
     if not found:
-        return [
-            f"There is nothing to compare yet: no other method has a finished run of the baseline's seeds {counted}."
-        ]
+        oracle = [] if comparison.oracle is None else [_oracle(comparison)]
+        other = "method but baseline and oracle" if oracle else "other method"
+        none = f"There is nothing to compare yet: no {other} has a finished run of the baseline's seeds {counted}."
+        return [none, *oracle]
     best, gain = _answered(comparison, found)
     sentences = [_answer(comparison, best, gain)]
     if unequal := _unequal(comparison):
