@@ -239,7 +239,7 @@ def test_an_actor_s_folder_is_that_of_who_starts_it(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(ray_actor, "_ray", lambda: ray)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(rw.ConfigError, match="runs already"):
-        ray_actor.start("c", make, folder="states")
+        ray_actor.start("c", lambda: rw.Uniform(make_pool(), seed=0), folder="states")
     assert given == [{"folder": str(tmp_path / "states")}]
 
 

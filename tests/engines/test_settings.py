@@ -92,6 +92,10 @@ def test_a_batch_that_can_not_be_filled_says_why() -> None:
         ask_all(service, 3)
     assert service.status()["open"] == 1  # the free ones were held for a hundred steps
     assert len(ask_all(service, 2)) == 2
+    bounded = make_service({"curriculum": "uniform", "max_open": 1}, POOL)
+    tell_all(bounded, [rw.Outcome(ticket.id, [1, 0]) for ticket in ask_all(bounded, 1)])
+    with pytest.raises(ShortError, match="or a larger max_open"):  # prompts are free, and more would not help
+        ask_all(bounded, 2)
 
 
 @pytest.mark.parametrize(

@@ -197,5 +197,5 @@ def ask_all(
         )
     raise ShortError(
         f"a batch needs {n} prompts, {len(tickets)} are free and {counts['open']:.0f} are in flight; "
-        "use more prompts, smaller batches, or a lower expire_after"
+        "use more prompts, smaller batches, a lower expire_after, or a larger max_open"
     )
