@@ -246,6 +246,15 @@ def test_no_share_where_the_oracle_does_not_surely_gain(tmp_path: Path) -> None:
     assert found.method("fast").shares == {"score": None, "area": None}
 
 
+def test_an_oracle_alone_says_whether_the_task_can_tell_methods_apart(tmp_path: Path) -> None:
+    """The first thing to run: methods to compare come later."""
+    runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2))] * 3, "oracle": [lines((0.1, 0.5))] * 3})
+    said = verdict(compare_runs(runs, baseline="uniform", oracle="oracle"))
+    assert said[0].startswith("There is nothing to compare yet: no method but baseline and oracle has a finished run")
+    assert "gains +0.300" in said[1]
+    assert "the task can tell methods apart" in said[1]
+
+
 def test_costs_are_summed_and_averaged(tmp_path: Path) -> None:
     """Two steps of .1 s of ask and .3 s of tell in 4 s: 20 %. 5 probe and 8 refill rollouts a step."""
     spent = {"ask_s": 0.1, "tell_s": 0.3, "probe_rollouts": 5, "gate/extra_rollouts": 8, "uncharged_rollouts": 7,

@@ -80,9 +80,11 @@ def _first_sentences(comparison: Comparison) -> list[str]:
         return [f"There is nothing to compare with yet: the baseline, {base.name}, has no finished run {counted}."]
     found = contenders(comparison)
     if not found:
-        return [
-            f"There is nothing to compare yet: no other method has a finished run of the baseline's seeds {counted}."
-        ]
+        gained = comparison.oracle is not None and comparison.oracle_gains["score"].difference
+        oracle = [_oracle(comparison)] if gained else []
+        other = "method but baseline and oracle" if oracle else "other method"
+        none = f"There is nothing to compare yet: no {other} has a finished run of the baseline's seeds {counted}."
+        return [none, *oracle]
     best, gain = _answered(comparison, found)
     sentences = [_answer(comparison, best, gain)]
     if unequal := _unequal(comparison):
