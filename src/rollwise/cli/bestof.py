@@ -54,7 +54,10 @@ def run(options: Namespace) -> int:
     for id_, why in list(answers.failures.items())[:8]:
         say(f"{id_}: {why}\n", error=True)
     if answers.failures:
-        say(f"rollwise: {len(answers.failures):,} prompts have no answer; the same command asks again\n", error=True)
+        from rollwise.reports.words import count
+
+        lacking = count(len(answers.failures), "prompt")
+        say(f"rollwise: {lacking} without an answer; the same command asks again\n", error=True)
     if not answers.lines:
         return 1
     say(answers.words(config.policy))

@@ -60,10 +60,10 @@ def run(options: Namespace) -> int:
     show_summary(summarise(lines, config), config, make_console(), seconds=seconds, asked=asked)
     say(f"\n{path}\n".encode("utf-8", "backslashreplace").decode())  # a path may be no UTF-8
     if failures:
+        from rollwise.reports.words import count
+
         id_, what = list(failures.items())[-1]  # says most: a server that went down comes last
-        say(
-            f"rollwise: {len(failures)} prompts failed, for example {id_!r}: {what}; the same command tries again\n",
-            error=True,
-        )
+        failed = f"{count(len(failures), 'prompt')} failed, for example {id_!r}: {what}"
+        say(f"rollwise: {failed}; the same command tries again\n", error=True)
         return 1
     return 0

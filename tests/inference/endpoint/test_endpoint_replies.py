@@ -115,7 +115,7 @@ def test_a_result_is_shown_again_where_what_is_missing_fails_for_good(
             out, err = capsys.readouterr()
             assert "full, at most 2 samples" in out
             assert str(tmp_path / "o.jsonl") in out
-            assert "1 prompts failed, for example 'long': Error code: 400" in err
+            assert "1 prompt failed, for example 'long': Error code: 400" in err
 
 
 def test_a_server_that_went_down_leaves_the_rest(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from rollwise.reports.comparison.words.cells import Cell, Table
+from rollwise.reports.words import count
 
 MOST_ROWS = 1000
 """Prompts in the table; a page of more is slow to open."""
@@ -44,8 +45,8 @@ def sentences(options: Mapping[str, Any], numbers: Mapping[str, Any], lines: Seq
         )
     if numbers["prompts"] != len(lines):
         said.append(
-            f"The numbers are of {numbers['prompts']:,} prompts, and the file holds {len(lines):,}: run the same "
-            "command again."
+            f"The numbers are of {count(numbers['prompts'], 'prompt')}, and the file holds {len(lines):,}: run the "
+            "same command again."
         )
     return said
 

@@ -72,8 +72,8 @@ def _last_groups(groups: Sequence[Group]) -> str:
     rows = [_group_row(group) for group in reversed(groups)]
     return (
         f'<section class="wide unscripted"><h2>Last rollout groups</h2>{html_table(head, rows, "last")}'
-        f'<p class="note">The last {len(groups)} groups of rollouts.jsonl, the latest first; long texts are cut. '
-        "Expected is the mean score that the curriculum predicted when it asked.</p></section>"
+        f'<p class="note">The last {count(len(groups), "group")} of rollouts.jsonl, the latest first; long '
+        "texts are cut. Expected is the mean score that the curriculum predicted when it asked.</p></section>"
     )
 
 
