@@ -14,6 +14,7 @@ import yaml
 from made_runs import lines, write_run
 
 from rollwise.cli import main
+from rollwise.cli.compare import _default_jobs
 from rollwise.comparing import read_plan
 from rollwise.comparing.timing import note_timing
 from rollwise.comparing.workers import Workers
@@ -133,6 +134,21 @@ def test_a_run_that_the_kernel_kills_says_how_it_ended(
     said = capsys.readouterr().err
     assert "failed: uniform seed 0 (ended by SIGKILL, as when memory runs out: the same command goes on with it" in said
     assert "1 run, 0 of them complete" in said
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process to cores")
+def test_jobs_and_threads_are_of_the_cores_that_the_process_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a batch system that gives a job a few of a machine's many cores."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(own)})
+    try:
+        assert _default_jobs() == 1
+        assert Workers(tmp_path, jobs=1).environment["OMP_NUM_THREADS"] == "1"
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 def test_an_attempt_that_failed_before_a_run_began_is_no_part_of_its_timing(tmp_path: Path) -> None:

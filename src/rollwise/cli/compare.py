@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from rollwise.child_process import available_cores
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.options import check_number, check_whole
@@ -181,4 +181,4 @@ def run(options: Namespace) -> int:
 def _default_jobs() -> int:
     import torch
 
-    return 1 if torch.cuda.is_available() else max(1, os.cpu_count() or 1)
+    return 1 if torch.cuda.is_available() else available_cores()

@@ -7,6 +7,7 @@ import os
 import platform
 from pathlib import Path
 
+from rollwise.child_process import available_cores
 from rollwise.runs.names import CONFIG_FILE, TIMING_FILE
 from rollwise.state import make_folder
 
@@ -23,8 +24,7 @@ def pin() -> None:
 
 def timed_cores() -> int:
     """How many cores `pin` leaves."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+    return max(1, available_cores() - 1)
 
 
 def note_timing(folder: Path, *, jobs: int, pinned: bool, gpu: str = "") -> None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from rollwise.child_process import available_cores
 from rollwise.comparing.plan import Run
 from rollwise.comparing.timing import timed_cores
 from rollwise.state import make_folder
@@ -50,7 +51,7 @@ class Workers:
         self.jobs, self.pinned = jobs, pinned
         self.active: dict[subprocess.Popen[bytes], Run] = {}
         # Each its share of the cores: threads of several runs that wait for one another slow all of them.
-        threads = str(timed_cores() if pinned else max(1, (os.cpu_count() or 1) // jobs))
+        threads = str(timed_cores() if pinned else max(1, available_cores() // jobs))
         self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
 
     @property
