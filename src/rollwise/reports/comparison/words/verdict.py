@@ -80,7 +80,8 @@ def _first_sentences(comparison: Comparison) -> list[str]:
         return [f"There is nothing to compare with yet: the baseline, {base.name}, has no finished run {counted}."]
     found = contenders(comparison)
     if not found:
-        oracle = [] if comparison.oracle is None else [_oracle(comparison)]
+        gained = comparison.oracle is not None and comparison.oracle_gains["score"].difference
+        oracle = [_oracle(comparison)] if gained else []
         other = "method but baseline and oracle" if oracle else "other method"
         none = f"There is nothing to compare yet: no {other} has a finished run of the baseline's seeds {counted}."
         return [none, *oracle]
