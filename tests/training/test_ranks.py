@@ -12,9 +12,10 @@ from other_ranks import CURRICULA, SAVED
 from processes import Command
 from toys import make_trainer
 
+from rollwise.cli import main
 from rollwise.errors import ConfigError
 from rollwise.training.trainer.checkpoint import SEAL, flaw
-from rollwise.training.trainer.ranks import go_on_elsewhere
+from rollwise.training.trainer.ranks import check_gpus, go_on_elsewhere, ranks_of_run
 from rollwise.training.trainer.refusals import check_launch
 
 Folder = Callable[[str], Path]
@@ -185,6 +186,28 @@ def test_world_size_without_a_launcher_is_refused(alone: pytest.MonkeyPatch) -> 
     check_launch(2)
     with pytest.raises(ConfigError, match="torch.distributed is not initialised"):
         check_launch(1)
+
+
+def test_one_process_that_sees_several_gpus_is_refused(
+    alone: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TRL refuses it, too, but when the model has been made and loaded, and as options of the trainer."""
+    import torch
+
+    alone.setattr(torch.cuda, "is_available", lambda: True)
+    alone.setattr(torch.cuda, "device_count", lambda: 2)
+    remedy = r"2 GPUs are visible.*torchrun --nproc_per_node 2 -m rollwise train.*CUDA_VISIBLE_DEVICES=0"
+    with pytest.raises(ConfigError, match=remedy):
+        ranks_of_run()
+    for more in ([], ["--dry_run", "true"]):
+        assert main(["train", "--task", "reversal", "--out", str(tmp_path / "run"), *more]) == 1
+        assert re.search(remedy, capsys.readouterr().err)
+    assert not (tmp_path / "run").exists()
+    alone.setenv("LOCAL_RANK", "0")
+    check_gpus()
+    alone.delenv("LOCAL_RANK")
+    alone.setenv("ACCELERATE_USE_CPU", "true")
+    check_gpus()
 
 
 def test_a_trainer_that_is_alone_is_refused(alone: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rollwise.state import make_folder
 
 
 class Workers:
-    """The processes; all of them are ended when it is left.
+    """The processes, each with one GPU where several are visible; all of them are ended when it is left.
 
     Args:
         folder: the comparison's.
@@ -28,6 +28,8 @@ class Workers:
         make_folder(self.logs)
         self.jobs, self.pinned = jobs, pinned
         self.active: dict[subprocess.Popen[bytes], Run] = {}
+        self.gpus = visible_gpus()
+        self._gpu_of: dict[subprocess.Popen[bytes], str] = {}
         # Each its share of the cores: threads of several runs that wait for one another slow all of them.
         threads = str(timed_cores() if pinned else max(1, (os.cpu_count() or 1) // jobs))
         self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
@@ -44,11 +46,18 @@ class Workers:
         options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
         how = [str(self.jobs), *(["pinned"] if self.pinned else [])]
         command = [sys.executable, "-m", "rollwise.comparing.worker", str(options), str(os.getpid()), *how]
+        own = {"CUDA_VISIBLE_DEVICES": self._freest()} if len(self.gpus) > 1 else {}
         with open(self.log(run), "ab") as log:
             process = subprocess.Popen(
-                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                command, env=self.environment | own, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         self.active[process] = run
+        self._gpu_of[process] = own.get("CUDA_VISIBLE_DEVICES", "")
+
+    def _freest(self) -> str:
+        """The GPU with the fewest runs, the first of several."""
+        taken = [self._gpu_of[process] for process in self.active]
+        return min(self.gpus, key=taken.count)
 
     def ended(self) -> Iterator[tuple[Run, int]]:
         """(run, exit status) of the processes that have ended since."""
@@ -66,3 +75,12 @@ class Workers:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def visible_gpus() -> list[str]:
+    """The names of the GPUs that this process sees, as CUDA_VISIBLE_DEVICES has them."""
+    import torch
+
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    there = range(torch.cuda.device_count())
+    return named[: len(there)] or [str(number) for number in there]

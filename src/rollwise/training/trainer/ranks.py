@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list, parse_flag_from_env, set_seed
 
+from rollwise.errors import ConfigError
 from rollwise.training.trainer.refusals import check_launch
 
 logger = logging.getLogger(__name__)
@@ -23,10 +25,25 @@ def ranks_of_run() -> PartialState:
     """The ranks that train together, which from now on can talk to one another.
 
     Raises:
-        ConfigError: a launch of several processes that would each train alone.
+        ConfigError: a launch of several processes that would each train alone, or one process that sees several GPUs.
     """
     check_launch()
+    check_gpus()
     return PartialState(cpu=without_gpu())
+
+
+def check_gpus() -> None:
+    """Refuse a process without a launcher that sees several GPUs, before anything is made: TRL does so late.
+
+    Raises:
+        ConfigError: there are several, and this process would have to train on all of them.
+    """
+    gpus = 0 if without_gpu() or "LOCAL_RANK" in os.environ else torch.cuda.device_count()
+    if gpus > 1:
+        raise ConfigError(
+            f"{gpus} GPUs are visible to one process, which trains on one: start a process for each by torchrun "
+            f"--nproc_per_node {gpus} -m rollwise train ..., or choose one by CUDA_VISIBLE_DEVICES=0"
+        )
 
 
 def without_gpu() -> bool:

@@ -1,0 +1,56 @@
+"""On which GPU each run of a comparison is."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from rollwise.comparing.plan import Run
+from rollwise.comparing.workers import Workers
+from rollwise.training.config import TrainConfig
+
+
+@pytest.fixture
+def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In place of Python: says which GPUs it sees."""
+    script = tmp_path / "echo.sh"
+    script.write_text('#!/bin/sh\necho "sees ${CUDA_VISIBLE_DEVICES-all}"\n')
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    return script
+
+
+@pytest.mark.usefixtures("echo")
+@pytest.mark.parametrize(
+    ("gpus", "named", "seen"),
+    [
+        (3, None, ["0", "1", "2", "0"]),
+        (2, "3,5", ["3", "5", "3", "5"]),
+        (1, None, ["all"] * 4),
+        (1, "5", ["5"] * 4),
+        (0, None, ["all"] * 4),
+    ],
+)
+def test_each_run_has_one_of_several_gpus(
+    gpus: int, named: str | None, seen: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that sees several is refused, so no comparison could be made on such a machine."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if named is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", named)
+    config = TrainConfig(task="reversal")
+    runs = [Run("uniform", seed, tmp_path / f"{seed}", config) for seed in range(5)]
+    with Workers(tmp_path, jobs=4) as workers:
+        for run in runs[:4]:
+            workers.start(run)
+        for process in workers.active:
+            process.wait()
+        if gpus > 1:  # the GPU of a run that has ended is free again
+            workers.active.pop(next(p for p, run in workers.active.items() if run.seed == 1))
+            workers.start(runs[4])
+            next(p for p, run in workers.active.items() if run.seed == 4).wait()
+            assert workers.log(runs[4]).read_text() == f"sees {seen[1]}\n"
+    assert [workers.log(run).read_text() for run in runs[:4]] == [f"sees {name}\n" for name in seen]
