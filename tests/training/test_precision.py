@@ -13,11 +13,15 @@ from own import maths_file, tiny_model
 from safetensors import safe_open
 from toys import CONFIGS, make_trainer, toy_dataset
 from transformers import AutoModelForCausalLM
+from trl import GRPOConfig
 
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.models import load_policy
+from rollwise.sampling.setting import load_model
 from rollwise.training import CurriculumGRPOTrainer
+from rollwise.training.config import TrainConfig
+from rollwise.training.make_trainer import _take_dtype
 
 
 def as_on_an_accelerator(source: Any, **options: Any) -> Any:
@@ -49,6 +53,24 @@ def test_a_policy_in_bfloat16_is_trained_in_float32(
     (weights,) = (tmp_path / "run/checkpoints/checkpoint-1").glob("*model.safetensors")
     with safe_open(weights, framework="pt") as file:
         assert {file.get_slice(name).get_dtype() for name in file.keys()} == {dtype}  # noqa: SIM118
+
+
+@pytest.mark.parametrize(("cpu", "dtype"), [(True, "float32"), (False, None)])
+def test_the_base_of_an_adapter_is_in_bfloat16_on_a_gpu_alone(cpu: bool, dtype: str | None) -> None:
+    """An Apple machine has an accelerator, but a run is on its CPU."""
+    config = TrainConfig(task="reversal", peft={"r": 2})
+    assert _take_dtype(GRPOConfig(use_cpu=cpu, bf16=False), config) == dtype
+
+
+def test_a_model_on_the_cpu_is_in_float32_whatever_the_machine_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An Apple machine has an accelerator, which the commands don't use."""
+    folder = tiny_model(tmp_path / "tiny")
+    AutoModelForCausalLM.from_pretrained(folder).bfloat16().save_pretrained(folder)
+    monkeypatch.setattr("torch.accelerator.is_available", lambda: True)
+    model, _ = load_model(str(folder), None)
+    assert (model.device.type, model.dtype) == ("cpu", torch.float32)
 
 
 class Single(torch.Tensor):

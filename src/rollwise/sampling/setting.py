@@ -105,7 +105,7 @@ def sampling_options(config: DataConfig, task: Task | None, *, n: int, batch_siz
 
 
 def load_model(model: str, task: Task | None, *, progress: Callable[[int, int], None] | None = None) -> tuple[Any, Any]:
-    """Model and tokenizer, on the accelerator if there is one.
+    """Model and tokenizer, on the GPU if there is one of CUDA, else on the CPU in float32.
 
     Args:
         model: An embedded policy's name, a folder or a hub id.
@@ -116,5 +116,6 @@ def load_model(model: str, task: Task | None, *, progress: Callable[[int, int], 
     transformers = need("transformers", "rolling out")
     transformers.utils.logging.disable_progress_bar()
     source: str | Path = model if task is None else policy_source(model, task, progress=progress)
-    policy, tokenizer = load_policy(source)
-    return policy.to(torch.device("cuda" if torch.cuda.is_available() else "cpu")), tokenizer
+    gpu = torch.cuda.is_available()
+    policy, tokenizer = load_policy(source, dtype=None if gpu else "float32")  # an Apple machine's is not used
+    return policy.to(torch.device("cuda" if gpu else "cpu")), tokenizer

@@ -71,9 +71,10 @@ def make_trainer(
 def _take_dtype(arguments: Any, config: TrainConfig) -> str | None:
     """What the weights are held in, as TRL does it: float32 where all are trained, unless `model_init_kwargs` says.
 
-    Of bfloat16's three digits a step of a usual learning rate changes none. With an adapter they stay as they come.
+    Of bfloat16's three digits a step of a usual learning rate changes none. With an adapter they stay as they come,
+    but on a CPU, which is slow in bfloat16, even where the machine has an accelerator.
     """
     given = dict(arguments.model_init_kwargs or {})
     dtype = given.pop("dtype", None)
     arguments.model_init_kwargs = given or None  # of the others TRL says that they have no effect
-    return dtype or (None if config.peft else "float32")
+    return dtype or (None if config.peft and not arguments.use_cpu else "float32")
