@@ -17,6 +17,7 @@ from toys import PROMPTS, flat_parameters, make_trainer, toy_model, toy_tokenize
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.inference import HeadSpec, SuccessHead, SuccessHeadJudge
+from rollwise.inference.decoding.token_sampler import TokenSampler
 from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
 from rollwise.inference.judge import REMEMBERED
 from rollwise.models.identity import model_facts
@@ -111,6 +112,32 @@ def test_without_probes_it_is_the_value_at_the_prompt(name: str) -> None:
     flops = 2 * sum(weight.numel() for weight in model.parameters()) * read
     assert costs == {"questions": 12, "tokens": 0, "context_tokens": read, "flops": flops}
     assert judge.take_costs() == {}
+
+
+class Single(torch.Tensor):
+    """As one of Apple's device, which has no double precision."""
+
+    device = torch.device("mps")
+
+    def double(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("the device has no float64")
+
+    def cpu(self, *_: Any, **__: Any) -> Any:
+        return self.as_subclass(torch.Tensor)
+
+
+@pytest.mark.parametrize("probes", [0, 2])
+def test_it_needs_no_double_precision_of_the_device(probes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, plain = (bound(probes=probes, probe_tokens=4) for _ in range(2))
+    expected = plain.predict(everything())
+    read, scores = SuccessHead.read, TokenSampler.scores
+
+    def read_there(*given: Any) -> Any:
+        return tuple(part.as_subclass(Single) for part in read(*given))
+
+    monkeypatch.setattr(SuccessHead, "read", read_there)
+    monkeypatch.setattr(TokenSampler, "scores", lambda *given: scores(*given).as_subclass(Single))
+    assert judge.predict(everything()).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(("name", "states"), [("qwen2", (0.0, 1.0)), ("mistral", (0.0, 0.1, 1.0))])

@@ -74,7 +74,7 @@ class Beliefs:
         with evaluating(self.model), torch.no_grad():
             for batch in plan_batches([len(tokens) for tokens in encoded], self.batch_size):
                 logits, hidden, _ = read.prompts([encoded[i] for i in batch], None)
-                found[batch] = self.head.read(hidden, logits)[0].double().cpu().numpy()
+                found[batch] = self.head.read(hidden, logits)[0].cpu().double().numpy()
         return found
 
     def _probed(self, names: Sequence[str], prompts: Sequence[Text], seed: int) -> tuple[FloatArray, int]:

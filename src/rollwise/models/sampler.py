@@ -269,7 +269,7 @@ def _generate(
         processors.append(TemperatureLogitsWarper(float(options.temperature)))
     if options.top_p < 1.0:
         processors.append(TopPLogitsWarper(float(options.top_p)))
-    processors.append(InverseTransform(torch.as_tensor(uniforms, device=model.device), width))
+    processors.append(InverseTransform(torch.as_tensor(uniforms), width))
     ends = end_tokens(model, tokenizer)
     config = GenerationConfig(
         max_new_tokens=options.max_new_tokens,

@@ -210,11 +210,11 @@ class Batching:
             for row, read in zip(rows, settled(self.watch.read(hidden, logits)[0]), strict=True):
                 row.prompted.watched.setdefault(row.index, []).append(read)
         uniforms = torch.tensor([row.uniforms[len(row.tokens)] for row in rows], dtype=torch.float64)
-        tokens = draw_tokens(self.sampler.scores(logits), uniforms.to(logits.device)).tolist()
+        tokens = draw_tokens(self.sampler.scores(logits), uniforms).tolist()
         for row, token, (chance, length) in zip(rows, tokens, reads, strict=True):
             row.prompted.group.observe(row.index, token, chance, length)
         if self.verdict is not None:
-            for row, read in zip(rows, self.verdict.read(hidden).double().cpu().numpy(), strict=True):
+            for row, read in zip(rows, self.verdict.read(hidden).cpu().double().numpy(), strict=True):
                 row.verdicts.append(read)
         for row, ended in zip(rows, self.sampler.ended([row.tokens for row in rows]), strict=True):
             if ended or len(row.tokens) >= self.limit:
@@ -240,4 +240,4 @@ class Batching:
 
 def settled(chances: torch.Tensor) -> np.ndarray:
     """(n, R) chances without the digits that depend on what else is in the batch: equal candidates stay equal."""
-    return np.asarray(chances.double().cpu().numpy().round(6))
+    return np.asarray(chances.cpu().double().numpy().round(6))

@@ -61,7 +61,7 @@ class Verdict:
 
     def chances(self, reads: ArrayLike) -> FloatArray:
         """(T, W, R) reads along a finished candidate -> (R,) chances of the reward states."""
-        return verdict_chances(reads, self.bias.double().cpu().numpy(), self.windows)
+        return verdict_chances(reads, self.bias.cpu().double().numpy(), self.windows)
 
     @property
     def rows(self) -> torch.Tensor:

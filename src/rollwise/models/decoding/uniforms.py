@@ -18,7 +18,7 @@ class InverseTransform:
     """A logits processor that leaves each row the one token its uniform number falls on.
 
     Args:
-        uniforms: (B, T) on the model's device.
+        uniforms: (B, T).
         width: tokens of the padded prompts.
     """
 
@@ -28,13 +28,17 @@ class InverseTransform:
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Scores (B, V) -> 0 for the token drawn, minus infinity for the others."""
         token = draw_tokens(scores, self.uniforms[:, input_ids.shape[1] - self.width])
-        return scores.new_full(scores.shape, float("-inf")).scatter_(1, token.unsqueeze(1), 0.0)
+        return scores.new_full(scores.shape, float("-inf")).scatter_(1, token.to(scores.device).unsqueeze(1), 0.0)
 
 
 def draw_tokens(scores: Any, uniforms: Any) -> Any:
-    """Inverse transform sampling: scores (B, V) and float64 uniforms (B,) -> the tokens (B,) that they fall on."""
+    """Inverse transform sampling: scores (B, V) and float64 uniforms (B,) -> the tokens (B,) that they fall on.
+
+    In double precision: on the scores' device, or for one of Apple's, which has none, on the CPU.
+    """
     import torch
 
-    cumulative = torch.softmax(scores.float(), dim=-1).to(uniforms.dtype).cumsum(dim=-1)
-    at = uniforms.unsqueeze(1) * cumulative[:, -1:]
+    chances = torch.softmax(scores.float(), dim=-1)
+    cumulative = (chances.cpu() if scores.device.type == "mps" else chances).double().cumsum(dim=-1)
+    at = uniforms.to(cumulative.device).unsqueeze(1) * cumulative[:, -1:]
     return torch.searchsorted(cumulative, at, right=True).clamp_(max=scores.shape[1] - 1).squeeze(1)
