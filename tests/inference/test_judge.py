@@ -114,6 +114,18 @@ def test_without_probes_it_is_the_value_at_the_prompt(name: str) -> None:
     assert judge.take_costs() == {}
 
 
+@pytest.mark.parametrize("name", ["qwen2", "mistral"])  # in slots, and padded
+@pytest.mark.parametrize("probes", [0, 2])
+def test_a_policy_that_is_trained_in_mixed_precision_is_read(name: str, probes: int) -> None:
+    """A trainer with bf16 wraps the policy's forward pass in autocast, in which keys and values differ in precision."""
+    judge = bound(name, recalibrate=0.0, probes=probes, probe_tokens=4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = judge.predict(everything())
+    assert np.isfinite(rounded).all()
+    if not probes:
+        assert rounded == pytest.approx(judge.predict(everything()), abs=0.02)
+
+
 class Single(torch.Tensor):
     """As one of Apple's device, which has no double precision."""
 

@@ -17,7 +17,7 @@ from rollwise.runs.names import CHECKPOINTS
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 from rollwise.training.trainer.environments import environment_options
-from rollwise.training.trainer.ranks import without_gpu
+from rollwise.training.trainer.ranks import check_gpus, without_gpu
 from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 logger = logging.getLogger(__name__)
@@ -73,9 +73,10 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: b
     """TRL's arguments for a run in `folder`.
 
     Raises:
-        ConfigError: options that don't fit.
+        ConfigError: options that don't fit, or a process without a launcher that sees several GPUs.
     """
     check_trainer_options(config, begun=begun)
+    check_gpus()
     implied = _implied(config, task, folder)
     if config.trainer == "grpo":
         implied |= environment_options(task)

@@ -40,8 +40,9 @@ class _Layer(CacheLayerMixin):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """One token for each row: (n, heads, 1, D)."""
         n, width = len(self.places.index), self.places.width
-        self.keys[self.places.rows, :, self.places.index] = key_states[:, :, 0]
-        self.values[self.places.rows, :, self.places.index] = value_states[:, :, 0]
+        for slab, given in ((self.keys, key_states), (self.values, value_states)):
+            # Under autocast values come in bfloat16, but the prompt's were kept in the keys' float32 (DynamicCache).
+            slab[self.places.rows, :, self.places.index] = given[:, :, 0].to(slab.dtype)
         return self.keys[:n, :, :width], self.values[:n, :, :width]
 
     def insert(self, first: int, count: int, keys: torch.Tensor, values: torch.Tensor) -> None:
