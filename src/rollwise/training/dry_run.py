@@ -17,7 +17,6 @@ from rollwise.training.dry_run_display import show_data, show_notes, show_prompt
 from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, first_rows, lora_config
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
-from rollwise.training.trainer.ranks import check_gpus
 from rollwise.training.trainer.refusals import check_enough
 
 SHOWN = 2
@@ -32,7 +31,6 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
         PoolError, MissingColumnError: data that can't be used.
         RewardError: a reward that fails on the first prompts.
     """
-    check_gpus()
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)

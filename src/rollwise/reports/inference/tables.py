@@ -9,7 +9,6 @@ from rollwise.reports.comparison.words.cells import Cell, Table
 from rollwise.reports.comparison.words.sentences import NOTHING
 from rollwise.reports.inference.why_tables import estimate_cell, length_table, length_words, votes_words, why_table
 from rollwise.reports.inference.words import difference, number, percent, share, spread
-from rollwise.reports.words import count
 from rollwise.runs.evaluation_file import FAILED, viability_words
 
 Found = Mapping[str, Any]
@@ -82,7 +81,7 @@ def policies_table(found: Found) -> Table:
         "with the same seed; accuracy, row-forwards and steps are of replays of the full runs."
     )
     note = (
-        f"{count(found['prompts'], 'prompt')}; mean ± standard deviation over seeds "
+        f"{found['prompts']} prompts; mean ± standard deviation over seeds "
         f"{', '.join(map(str, found['config']['seeds']))}; in brackets 95 % intervals over prompts, paired, "
         f"{found['config']['resamples']} resamples. Row-forwards and steps are those of a prompt. Best-of-n at equal "
         f"cost is a mixture of the two whole n around it. {seconds if any(p['live'] for p in policies) else ''}"
@@ -231,10 +230,10 @@ def calibration_table(found: Found) -> Table:
 
 def _fitted_words(found: Found) -> str:
     """On how many of the prompts the head was fitted; an earlier version wrote nothing of it."""
-    prompts, fitted = count(found["calibration"]["prompts"], "prompt"), found.get("fitted")
+    prompts, fitted = found["calibration"]["prompts"], found.get("fitted")
     if fitted is None:
-        return f"{prompts}; whether the head was fitted on some of them is not known"
-    return f"{prompts}, the head was fitted on {fitted or 'none'} of them"
+        return f"{prompts} prompts; whether the head was fitted on some of them is not known"
+    return f"{prompts} prompts, the head was fitted on {fitted or 'none'} of them"
 
 
 def auc_table(found: Found) -> Table:
