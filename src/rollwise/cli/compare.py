@@ -77,7 +77,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--out", type=str, help="the comparison's folder; by default comparisons/NAME")
     parser.add_argument("--model", type=str, help="in place of the file's: a folder, a hub id, or embedded")
     parser.add_argument("--learning_rate", type=float, help="in place of the file's; a method's own stays")
-    parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core or, with GPUs, for each GPU")
+    parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core, or for each GPU")
     parser.add_argument("--methods", type=str, nargs="+", help="these methods of the file only")
     parser.add_argument("--seeds", type=int, nargs="+", help="these seeds of the file only")
     parser.add_argument(
