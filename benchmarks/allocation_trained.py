@@ -21,6 +21,7 @@ RESULTS = Path(__file__).parent / "results/evidence"
 SETTINGS = tuple(f"{task}-{pool}" for pool in ("hopeless", "one-pass", "revisit") for task in ("reversal", "countdown"))
 SELECTIONS = ("uniform", "recommended")
 ALLOCATORS = ("knapsack", "hit-utility", "variance-informed", "progressive", "reinforce-ada")
+BESIDE = ("hora",)  # run in one setting, after the protocol was written: shown, and not tested
 ALONE = "pilot-commit"  # chooses prompts itself: it stands against uniform
 PRIMARY, SECONDARY = "area/tokens", ("score/tokens", "final_pass@4", "area/flops", "score/flops")
 STEPS = "score/steps"  # the papers' own accounting
@@ -129,8 +130,8 @@ def result(chosen: Path, path: Path) -> str:
     for (method, best), own, one in zip(found, primary, adjusted, strict=True):
         lines.append(f"| `{method}`, less `{best}` | {text(own)} | {one:.3f} | {verdict(own, one)} |")
     for selection, best in bests.items():
-        for other in fixed_of(values, selection):
-            if other != best:
+        for other in (*fixed_of(values, selection), *(f"{selection}, {arm}" for arm in BESIDE)):
+            if other != best and other in values:
                 lines.append(
                     f"| `{other}`, less `{best}` | {text(gaps(values, other, best).values())} | | not tested |"
                 )
