@@ -107,7 +107,7 @@ def test_consistency(command: Run, toy: Path, tmp_path: Path) -> None:
             "consistency", toy / "data.jsonl", "--base_url", fake.base_url, "--model", HOSTILE, "--num_generations", 3,
             "--out", tmp_path / f"{HOSTILE}.jsonl", status=1,
         )  # fmt: skip
-    assert "1 prompts failed" in said
+    assert "1 prompt failed" in said
 
 
 @pytest.mark.slow
