@@ -1,4 +1,4 @@
-"""`rollwise compare` for real: methods x seeds in processes of their own, killed, gone on with, reported."""
+"""`rollwise compare` for real: methods x seeds in processes of their own, killed, resumed, reported."""
 
 import json
 import os
@@ -155,7 +155,7 @@ def test_an_attempt_that_failed_before_a_run_began_is_no_part_of_its_timing(tmp_
     note_timing(tmp_path, jobs=2, pinned=False)  # refused then: the folder has no config.yaml
     note_timing(tmp_path, jobs=1, pinned=False)
     (tmp_path / "config.yaml").write_text("{}")
-    note_timing(tmp_path, jobs=3, pinned=False)  # gone on with
+    note_timing(tmp_path, jobs=3, pinned=False)  # resumed
     assert [timing.jobs for timing in read_timings(tmp_path)] == [1, 3]
 
 

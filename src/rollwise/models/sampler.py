@@ -18,7 +18,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.models.decoding.stop_texts import StopTexts, until_end
-from rollwise.models.decoding.uniforms import InverseTransform, rollout_uniforms
+from rollwise.models.decoding.uniforms import InverseTransform, lacks_doubles, rollout_uniforms
 from rollwise.models.loading import evaluating, need
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
@@ -269,7 +269,8 @@ def _generate(
         processors.append(TemperatureLogitsWarper(float(options.temperature)))
     if options.top_p < 1.0:
         processors.append(TopPLogitsWarper(float(options.top_p)))
-    processors.append(InverseTransform(torch.as_tensor(uniforms), width))
+    placed = torch.as_tensor(uniforms, device="cpu" if lacks_doubles(model.device) else model.device)
+    processors.append(InverseTransform(placed, width))
     ends = end_tokens(model, tokenizer)
     config = GenerationConfig(
         max_new_tokens=options.max_new_tokens,

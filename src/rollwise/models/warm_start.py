@@ -111,15 +111,17 @@ def warm_start_rows(
     trl = need("trl", "the warm start")
     datasets = need("datasets", "the warm start")
     transformers = need("transformers", "the warm start")
-    states = torch.random.fork_rng(), _global_random_kept(), _accelerate_kept(), _quiet(transformers)
-    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
-        for state in states:
-            stack.enter_context(state)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        torch.random.fork_rng(),
+        _global_random_kept(),
+        _accelerate_kept(),
+        _quiet(transformers),
+    ):
+        folder, on_cpu = str(kept or scratch), model.device.type == "cpu"
         trainer = trl.SFTTrainer(
             model=model,
-            args=_arguments(
-                trl, config, seed, scratch if kept is None else str(kept), in_order, kept is not None, _on_cpu(model)
-            ),
+            args=_arguments(trl, config, seed, folder, in_order, kept is not None, on_cpu),
             train_dataset=datasets.Dataset.from_dict(rows),
             processing_class=tokenizer,
             callbacks=[_reporter(progress)],
@@ -191,10 +193,6 @@ def _quiet(transformers: Any) -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
-
-
-def _on_cpu(model: Any) -> bool:
-    return bool(next(model.parameters()).device.type == "cpu")
 
 
 def _arguments(

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 
 from rollwise.errors import ConfigError
 from rollwise.evaluation.categories import category_measures
-from rollwise.evaluation.comparison.data import ComparedRuns, Pair, Runs, Sorting, run_result, sort_runs
+from rollwise.evaluation.comparison.data import ComparedRuns, Runs, Sorting, run_result, sort_runs
 from rollwise.evaluation.comparison.measured import MeasuredRun
 from rollwise.evaluation.comparison.methods import Methods
-from rollwise.evaluation.comparison.results import Comparison, MethodResult
+from rollwise.evaluation.comparison.results import Comparison, MethodResult, Pair
 from rollwise.evaluation.comparison.signals import method_signals
 from rollwise.evaluation.comparison.statistics import WANTED, statistics_of
 from rollwise.evaluation.comparison.timing import settle_timing

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import StateFileError
-from rollwise.evaluation.comparison.data import Pair, last_step, sort_runs
-from rollwise.evaluation.comparison.results import Comparison
+from rollwise.evaluation.comparison.data import last_step, sort_runs
+from rollwise.evaluation.comparison.results import Comparison, Pair
 from rollwise.evaluation.curves import AXES, spending
 from rollwise.evaluation.named_sets import AGGREGATE, set_names
 from rollwise.evaluation.run_measures import END, start_of

@@ -6,11 +6,9 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from rollwise.evaluation.comparison.results import Budget
+from rollwise.evaluation.comparison.results import Budget, Pair
 from rollwise.evaluation.curves import AXES, Curve, spending
 from rollwise.runs.reading import RunData
-
-Pair = tuple[str, int]  # method and seed
 
 
 def headline_of(axes: Collection[str]) -> str:

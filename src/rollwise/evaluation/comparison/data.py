@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rollwise.errors import StateFileError
-from rollwise.evaluation.comparison.cuts import Pair as Pair
 from rollwise.evaluation.comparison.cuts import budget_of, end_of, headline_of, leave_out_late
-from rollwise.evaluation.comparison.results import Budget, RunResult
+from rollwise.evaluation.comparison.results import Budget, Pair, RunResult
 from rollwise.evaluation.curves import (
     AXES,
     Curve,

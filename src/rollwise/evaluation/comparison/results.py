@@ -19,6 +19,8 @@ from rollwise.runs.sets import Problem
 
 NEVER = "never"
 
+Pair = tuple[str, int]  # method and seed
+
 
 @dataclass(frozen=True)
 class AxisResult:

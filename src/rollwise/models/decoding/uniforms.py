@@ -18,7 +18,7 @@ class InverseTransform:
     """A logits processor that leaves each row the one token its uniform number falls on.
 
     Args:
-        uniforms: (B, T).
+        uniforms: (B, T), best on the scores' device: then no token waits for a copy.
         width: tokens of the padded prompts.
     """
 
@@ -31,14 +31,19 @@ class InverseTransform:
         return scores.new_full(scores.shape, float("-inf")).scatter_(1, token.to(scores.device).unsqueeze(1), 0.0)
 
 
+def lacks_doubles(device: Any) -> bool:
+    """Whether a device has no double precision, as Apple's: what needs it is then on the CPU."""
+    return bool(device.type == "mps")
+
+
 def draw_tokens(scores: Any, uniforms: Any) -> Any:
     """Inverse transform sampling: scores (B, V) and float64 uniforms (B,) -> the tokens (B,) that they fall on.
 
-    In double precision: on the scores' device, or for one of Apple's, which has none, on the CPU.
+    In double precision: on the scores' device, or on the CPU where that `lacks_doubles`.
     """
     import torch
 
     chances = torch.softmax(scores.float(), dim=-1)
-    cumulative = (chances.cpu() if scores.device.type == "mps" else chances).double().cumsum(dim=-1)
+    cumulative = (chances.cpu() if lacks_doubles(scores.device) else chances).double().cumsum(dim=-1)
     at = uniforms.to(cumulative.device).unsqueeze(1) * cumulative[:, -1:]
     return torch.searchsorted(cumulative, at, right=True).clamp_(max=scores.shape[1] - 1).squeeze(1)
