@@ -36,6 +36,7 @@ ALLOCATED: dict[str, tuple[int, Any]] = {
     "knapsack, posterior": (8, {"name": "knapsack", "estimate": "posterior"}),
     "hit-utility": (8, "hit-utility"),
     "hora": (8, "hora"),
+    "vip": (8, "vip"),
     "variance-informed": (8, "variance-informed"),
     "variance-informed, gvm": (8, {"name": "variance-informed", "rule": "gvm"}),
     "progressive": (8, "progressive"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rollwise import curricula as _curricula
 from rollwise.allocators import (
+    VIP,
     Allocator,
     HitUtility,
     Hora,
@@ -118,6 +119,7 @@ __all__ = [
     "Ticket",
     "TicketError",
     "UnboundError",
+    "VIP",
     "VarianceInformed",
     "VarianceThreshold",
     "load_run",

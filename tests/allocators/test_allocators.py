@@ -231,7 +231,7 @@ def test_an_allocator_of_ones_own() -> None:
     tickets = rw.Uniform(pool(), allocator=Steep(max_rollouts=20)).ask(4, n_rollouts=8)
     assert [t.n_rollouts for t in tickets] == [20, 8, 2, 2]
     in_rounds = {"hora", "progressive", "reinforce-ada"}
-    assert set(ALLOCATORS) == {"hit-utility", "knapsack", "variance-informed"} | in_rounds
+    assert set(ALLOCATORS) == {"hit-utility", "knapsack", "variance-informed", "vip"} | in_rounds
 
 
 @pytest.mark.parametrize("power", [2.0, 8.0, 40.0])

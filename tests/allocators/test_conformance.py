@@ -30,6 +30,11 @@ class TestGVM(AllocatorConformance):
         return rw.VarianceInformed(rule="gvm")
 
 
+class TestVIP(AllocatorConformance):
+    def make(self) -> rw.Allocator:
+        return rw.VIP()
+
+
 class TestProgressive(AllocatorConformance):
     def make(self) -> rw.Allocator:
         return rw.Progressive()

@@ -13,6 +13,7 @@ from rollwise.allocators.progressive import Progressive
 from rollwise.allocators.reinforce_ada import ReinforceAda
 from rollwise.allocators.rounds import Group, Rounds
 from rollwise.allocators.variance_informed import VarianceInformed
+from rollwise.allocators.vip import VIP
 from rollwise.options import keyword_options, make_named
 from rollwise.plugins import Registry
 
@@ -26,6 +27,7 @@ ALLOCATORS: Registry[type[Allocator]] = Registry(
         "progressive": Progressive,
         "reinforce-ada": ReinforceAda,
         "variance-informed": VarianceInformed,
+        "vip": VIP,
     },
 )
 ALLOCATORS.base = Allocator
@@ -49,12 +51,12 @@ def allocator_options(name: str) -> dict[str, Any]:
     >>> allocator_options("hit-utility")
     {'min_rollouts': 2, 'max_rollouts': None, 'belief': 'method', 'weight': None}
     """
-    kind = ALLOCATORS.find(name)
-    return ({} if issubclass(kind, InRounds) else keyword_options(Allocator)) | keyword_options(kind)
+    return keyword_options(ALLOCATORS.find(name))
 
 
 __all__ = [
     "ALLOCATORS",
+    "VIP",
     "Allocator",
     "Group",
     "HitUtility",

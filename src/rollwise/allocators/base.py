@@ -63,6 +63,9 @@ class Allocator(Declared, ABC):
     in_rounds: ClassVar[bool] = False
     """Whether the rollouts of a step are made in rounds, see `InRounds`."""
 
+    predicts: ClassVar[bool] = False
+    """Whether the rates are those of a Gaussian process over the pool's column `embedding`, as in `VIP`."""
+
     weight: Literal["rollout", "prompt"] = "rollout"
     """How groups of different size weigh in the loss; of a class, as its paper has it."""
 

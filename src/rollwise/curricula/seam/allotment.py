@@ -11,13 +11,13 @@ from rollwise.allocators import ALLOCATORS, Allocator, Rates, make_allocator
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError
+from rollwise.estimators.gaussian_process import updated_logits
+from rollwise.pool import PromptPool
 from rollwise.tickets import Evidence
-
-ALLOTTED = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
-"""What is remembered of each prompt for an allocator: the solved share of its last group, and its size."""
 
 AllocatorOption = Allocator | Mapping[str, Any] | str | None
 _EDGE = 1e-9
+_STEEP = 20.0  # a logit whose rate differs from 0 or 1 by 2e-9
 
 
 def read_allocator(value: Any) -> Allocator | None:
@@ -43,18 +43,42 @@ def describe_allocator(allocator: Allocator) -> dict[str, Any]:
     return {"allocator": type(allocator).__name__, **allocator.saved_options()}
 
 
-def note(columns: Columns, judged: Evidence) -> None:
+def remembered(allocator: Allocator | None, pool: PromptPool) -> dict[str, tuple[type, Any]]:
+    """Columns that an allocator needs: the solved share of each prompt's last group, its size; and a predicted logit.
+
+    Raises:
+        MissingColumnError: the allocator predicts rates, and the pool has no embeddings.
+    """
+    if allocator is None:
+        return {}
+    columns: dict[str, tuple[type, Any]] = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
+    if allocator.predicts:
+        remedy = "add it, or take the allocator 'variance-informed', which goes by the curriculum's belief"
+        pool.require("embedding", type(allocator).__name__, remedy)
+        columns["predicted_logit"] = (np.float64, 0)
+    return columns
+
+
+def note(columns: Columns, judged: Evidence, pool: PromptPool) -> None:
     """Remember the groups, each of which has a reward; the rest of a screened group together with its screening."""
+    if not len(judged):
+        return
     solved, count = np.where(judged.known, judged.solved, judged.mean), judged.count
     before = np.where(judged.continued, columns["last_count"][judged.slots], 0)
     total = solved * count + np.where(before > 0, columns["last_solved"][judged.slots], 0.0) * before
     columns["last_solved"][judged.slots] = np.where(before > 0, total / (before + count), solved)
     columns["last_count"][judged.slots] = before + count
+    if "predicted_logit" in columns:
+        logits, rates = columns["predicted_logit"], columns["last_solved"][judged.slots]
+        logits[:] = updated_logits(logits, pool.columns["embedding"], judged.slots, rates)
 
 
 def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.ndarray] | None) -> Rates:
-    """What is believed of slots (K,): the mean and standard deviation (K,) of `belief`, or each one's last group."""
+    """Rates of slots (K,): those predicted, else by the mean and deviation (K,) of `belief`, else the last group."""
     last, count = columns["last_solved"][slots], columns["last_count"][slots]
+    if "predicted_logit" in columns:
+        p = 1.0 / (1.0 + np.exp(-np.clip(columns["predicted_logit"][slots], -_STEEP, _STEEP)))
+        return Rates(p, 1.0 - p, last)
     if belief is None:
         solved = np.where(count > 0, last, 0.0) * count
         return Rates(1.0 + solved, 1.0 + count - solved, last)

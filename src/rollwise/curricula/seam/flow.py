@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.columns import Columns
-from rollwise.curricula.seam.allotment import ALLOTTED, allot, note
+from rollwise.curricula.seam.allotment import allot, note, remembered
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
@@ -128,7 +128,7 @@ class Flow(Consulting):
         judged = evidence.where(evidence.judged)
         self.columns["streak"][judged.slots] = judged.streaks(self.columns["streak"][judged.slots])
         if self.allocator is not None:
-            note(self.columns, judged)
+            note(self.columns, judged, self.pool)
         if evidence.probe.any():
             self.observe_probes(evidence.where(evidence.probe))
         trained = evidence.where(~evidence.probe)
@@ -227,7 +227,7 @@ class Flow(Consulting):
         """Begin with this pool, every prompt on hold; a child shares the `ledger` of the curriculum it is in."""
         self._pool = pool
         self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
-        allotted = {} if self.allocator is None else ALLOTTED
+        allotted = remembered(self.allocator, pool)
         self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **allotted, **self.columns_spec})
         self.rng = RngStreams(self.seed)
         self.id_hashes = pool.id_hashes
