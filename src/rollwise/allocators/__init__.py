@@ -14,7 +14,7 @@ from rollwise.allocators.reinforce_ada import ReinforceAda
 from rollwise.allocators.rounds import Group, Rounds
 from rollwise.allocators.variance_informed import VarianceInformed
 from rollwise.allocators.vip import VIP
-from rollwise.options import keyword_options, make_named
+from rollwise.options import constructor_names, keyword_options, make_named
 from rollwise.plugins import Registry
 
 ALLOCATORS: Registry[type[Allocator]] = Registry(
@@ -51,7 +51,9 @@ def allocator_options(name: str) -> dict[str, Any]:
     >>> allocator_options("hit-utility")
     {'min_rollouts': 2, 'max_rollouts': None, 'belief': 'method', 'weight': None}
     """
-    return keyword_options(ALLOCATORS.find(name))
+    kind = ALLOCATORS.find(name)
+    common, taken = keyword_options(Allocator), constructor_names(kind)
+    return {option: common[option] for option in common if option in taken} | keyword_options(kind)
 
 
 __all__ = [

@@ -23,18 +23,20 @@ class VIP(Allocator):
     lowers it by less than the one before (Dr. GRPO: from n = 3 on), so the greatest gains are the best division. Either
     is the variance of a mean over a prompt's own rollouts, so prompts weigh the same.
 
-    We had the formulas, two reimplementations that follow the paper's section 5.1, and an early state of the authors'
-    code, not the paper's whole text. From the paper: the prior 0, and the median distance as the kernel's width. From
-    the code: the noise 1e-4 and the bound 1e-6 of the rates. There, later, the prior is -1 and the width 0.4, RLOO has
-    an extra term, and the least is 4. A batch costs one evaluation of the kernel for each of its prompts and each of
-    the pool: half a second for 64 prompts, a million and 100 dimensions.
+    Our sources are reviews of the paper with its formulas, two reimplementations that follow its section 5.1, and the
+    authors' code of 2025, not the paper's text. From the first two: the prior 0, and the median distance as the width
+    of the kernel. From the code: the noise 1e-4, and rates at least 1e-6 off 0 and 1. The code's last state has the
+    prior -1, the width 0.4, at least 4 rollouts, and one more term in RLOO's sum.
+
+    A batch costs one evaluation of the kernel for each of its prompts and each of the pool. A prompt that joins the
+    pool later begins at the prior.
 
     Args:
         rule: "vip", for advantages that subtract the group's mean; "vip-rloo", for those that subtract the mean of the
             others.
         min_rollouts: at least 3 for "vip", at least 2 for "vip-rloo".
         max_rollouts: none gets more; None: four times the mean.
-        weight: see `Allocator`.
+        weight: how groups of different size weigh in the loss, "rollout" or "prompt"; None: "prompt".
     """
 
     weight = "prompt"
