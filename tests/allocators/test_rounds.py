@@ -26,6 +26,22 @@ def test_progressive_by_hand() -> None:
     assert allocator.bounds(6) == (2, 14)  # 2 + 4 + 8
 
 
+def test_progressive_has_the_papers_numbers_by_default() -> None:
+    """VIGOR: T = 4, m_0 = 2, half of the prompts kept with twice the rollouts; four of eight prompts vary alike."""
+    allocator = rw.Progressive()
+    assert allocator.bounds(8) == (2, 30)  # 2 + 4 + 8 + 16
+    scores: list[list[float]] = [[] for _ in range(8)]
+    for rounds in range(4):
+        more = allocator.more(seen(*scores, rounds=rounds), 8)
+        assert more.sum() == 16
+        for prompt, n in enumerate(more.tolist()):
+            scores[prompt] += [RIGHT, WRONG if prompt < 4 else RIGHT] * (n // 2)
+    assert [len(own) for own in scores] == [30, 14, 6, 6, 2, 2, 2, 2]
+    assert allocator.more(seen(*scores, rounds=4), 8).tolist() == [0] * 8
+    with pytest.raises(rw.ConfigError, match="4 rounds of at least 2 rollouts a prompt, and their mean is to be 7"):
+        allocator.bounds(7)
+
+
 def test_progressive_leaves_out_for_good_and_ties_go_by_the_order_asked() -> None:
     """The first prompt lost its variance, but the second, which has some, was left out a round ago."""
     allocator = rw.Progressive(rounds=3, fraction=0.5)

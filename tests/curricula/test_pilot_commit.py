@@ -9,14 +9,16 @@ def made(n: int = 40, **options: object) -> rw.PilotCommit:
     return rw.PilotCommit(rw.PromptPool(ids=[f"p{i}" for i in range(n)]), seed=0, screen_rollouts=PILOTS, **options)
 
 
-def pilots(curriculum: rw.PilotCommit, solved: list[int], *, wanted: int, at_a_time: int = 64) -> list[list[str]]:
-    """The prompts of each call to `probe`. `solved` gives how many of the pilots of each prompt are right, in turn."""
+def pilots(
+    curriculum: rw.PilotCommit, solved: list[int], *, wanted: int, at_a_time: int = 64, n: int = PILOTS
+) -> list[list[str]]:
+    """The prompts of each call to `probe`. `solved` gives how many of a prompt's n pilots are right, in turn."""
     calls: list[list[str]] = []
     while tickets := curriculum.probe(at_a_time, n_rollouts=GROUP, wanted=wanted):
         calls.append([t.prompt_id for t in tickets])
         counts = [solved[int(t.prompt_id[1:]) % len(solved)] for t in tickets]
         pairs = zip(tickets, counts, strict=True)
-        curriculum.tell([rw.Outcome(t.id, [1.0] * k + [0.0] * (PILOTS - k)) for t, k in pairs])
+        curriculum.tell([rw.Outcome(t.id, [1.0] * k + [0.0] * (n - k)) for t, k in pairs])
     return calls
 
 
@@ -26,14 +28,22 @@ def train(curriculum: rw.PilotCommit, n: int) -> list[rw.Ticket]:
     return tickets
 
 
-def test_the_defaults_are_the_releases() -> None:
+def test_the_defaults_are_those_of_the_releases_readme() -> None:
     curriculum = rw.PilotCommit()
-    assert (curriculum.probe_rollouts, curriculum.low, curriculum.high) == (8, 0.25, 0.75)
+    assert (curriculum.probe_rollouts, curriculum.low, curriculum.high) == (8, 0.125, 0.75)
     assert (curriculum.batches, curriculum.screen_limit, curriculum.max_age) == (3, 30, 4)
+    assert curriculum.evict_from == 1.0
+
+
+def test_one_right_pilot_of_eight_is_enough_and_six_are_not_too_many() -> None:
+    curriculum = rw.PilotCommit(rw.PromptPool(ids=["p0", "p1", "p2", "p3"]), seed=0)
+    (call,) = pilots(curriculum, [0, 1, 6, 7], wanted=2, n=8)
+    assert sorted(call) == ["p0", "p1", "p2", "p3"]
+    assert sorted(curriculum.pool.ids[slot] for slot in curriculum.awaited()) == ["p1", "p2"]
 
 
 def test_three_batches_have_pilots_and_both_ends_of_the_window_qualify() -> None:
-    curriculum = made()
+    curriculum = made(low=0.25)
     (call,) = pilots(curriculum, [0, 1, 3, 4], wanted=3)  # pass rates 0, 1/4, 3/4, 1
     assert len(call) == 9
     within = {x for x in call if int(x[1:]) % 4 in (1, 2)}

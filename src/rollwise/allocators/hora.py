@@ -14,14 +14,17 @@ from rollwise.options import Count
 class Hora(InRounds):
     """Makes pilots of every prompt, then gives each further rollout to where a first success is most likely.
 
-    HORA, arXiv 2605.07114, for pass@K; the rule is taken from a review of the paper. A prompt's rate p is believed to
-    be Beta(1 + solved, 1 + failed) of its pilots, and of its further rollouts the l-th, l from 0, is worth
-    E[p (1-p)^l]. That falls in l, so that taking the greatest is the best division. All rollouts are trained on. What
-    `HitUtility` does without pilots, by the curriculum's belief, is ours.
+    HORA, arXiv 2605.07114, for pass@K. By its abstract it maximises the sum over prompts of the chance that one of
+    their further rollouts is right, under a uniform prior, and leaves the estimator alone; that pilots come first, and
+    belong to the group, is taken from reviews. So a prompt's rate p is believed to be Beta(1 + solved, 1 + failed) of
+    its pilots, and of its further rollouts the l-th, l from 0, is worth E[p (1-p)^l]. That falls in l, so that taking
+    the greatest is the best division. All rollouts are trained on. What `HitUtility` does without pilots, by the
+    curriculum's belief, is ours.
 
     Args:
-        pilots: rollouts of each prompt in the first round; None: half of the mean (the review names no default).
-        max_rollouts: no prompt gets more; None: four times the mean.
+        pilots: rollouts of each prompt in the first round; None: half of the mean. Ours: we could not read the paper's
+            number.
+        max_rollouts: no prompt gets more; None: four times the mean. Ours.
     """
 
     def __init__(self, *, pilots: Count | None = None, max_rollouts: Count | None = None) -> None:

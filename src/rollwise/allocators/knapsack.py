@@ -15,7 +15,7 @@ class Knapsack(Allocator):
     """Maximises the sum of (1 - p^N - (1-p)^N) p (1-p)^2: the chance that a group of N is mixed, times its value.
 
     Li et al. 2025, *Knapsack RL* (arXiv 2509.25849). A rollout more adds (p^N (1-p) + (1-p)^N p) p (1-p)^2, which falls
-    in N, so that the greatest increments are the paper's best division; it finds the same by dynamic programming.
+    in N, so that the greatest increments are the paper's best division, which it finds by dynamic programming.
 
     - Prompts never visited get the mean, those with p = 0 or p = 1 `min_rollouts`.
     - The prompts with 0 < p < 1 can use ln(1 - `sureness`) / ln max(p, 1-p) rollouts each beside their `min_rollouts`.
@@ -23,9 +23,13 @@ class Knapsack(Allocator):
       those never visited or with p = 1. What does not fit below `max_rollouts` there goes to the first, then to all.
     - A batch without any 0 <= p < 1 gets the mean.
 
+    The release (github.com/liziniu/KnapsackRL) departs from this: those never visited share the rest with those with
+    p = 0, and a prompt that gets no more than the least counts as worth nothing, which moves single rollouts.
+
     Args:
         sureness: how sure a mixed group must be for a prompt to use no more rollouts (the paper's alpha, 0.9).
-        estimate: "last": p is the share solved when the prompt was last visited, as in the paper; "posterior": the
+        estimate: "last": p is the share solved when the prompt was last visited, as in the paper (the release: of its
+            last 16 rollouts, if there were fewer then; until it has 8 it counts as never visited); "posterior": the
             expectation of each increment over the belief, by Beta functions, for which nobody has p = 0 or p = 1. Ours.
         **bounds: see `Allocator`; the paper's `max_rollouts` is 128.
     """

@@ -13,18 +13,19 @@ from rollwise.options import Count, InnerShare
 class Progressive(InRounds):
     """Makes m rollouts of every prompt, then 1 / alpha times as many of the fraction alpha that varies the most, ...
 
-    VIGOR, arXiv 2607.22002; TRACE (2606.11119) does the same at its level of prompts. No belief is needed. The rule is
-    taken from reviews of the papers: a fraction alpha of the groups grows by gamma, alpha gamma = 1 keeps the cost. We
-    read it so: each round takes the groups of the greatest variance among those of the round before, as many as alpha
-    of them, and makes m / alpha, m / alpha^2, ... rollouts more of each. So each round makes as many rollouts as the
-    first, and m is the mean over the number of rounds. Of equal variances those asked for first are taken.
+    VIGOR, arXiv 2607.22002. We could not read the paper beyond its abstract, nor find its code; rule and defaults are
+    those of two accounts of the whole paper, which agree. Each round takes the groups whose rewards so far vary the
+    most among those of the round before, as many as alpha of them, and makes m / alpha, m / alpha^2, ... rollouts more
+    of each. So each round makes as many rollouts as the first, and m is the mean over the number of rounds: the paper's
+    m_0 = 2 for a mean of 8. Its gamma is 1 / alpha here. No belief is needed, and all rollouts are trained on. Of equal
+    variances those asked for first are taken; that is ours.
 
     Args:
-        fraction: alpha. Ours; the reviews name no default.
-        rounds: how many there are, the first included. Ours too.
+        fraction: alpha (the paper: 0.5).
+        rounds: how many there are, the first included (the paper: T = 4).
     """
 
-    def __init__(self, *, fraction: InnerShare = 0.5, rounds: Count = 3) -> None:
+    def __init__(self, *, fraction: InnerShare = 0.5, rounds: Count = 4) -> None:
         super().__init__()
         self.fraction, self.rounds = fraction, rounds
 

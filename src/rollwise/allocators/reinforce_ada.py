@@ -14,10 +14,11 @@ from rollwise.options import Count, Share
 class ReinforceAda(InRounds):
     """Makes rounds of 8 rollouts of each prompt until it has enough right and wrong ones; few of all are trained on.
 
-    Reinforce-Ada, arXiv 2510.04996, as its release has it. n = `num_generations` (there 4) rollouts of each prompt are
-    trained on, half right and half wrong where there are as many, the first made first. Their baseline is that of all
-    rollouts. The paper divides by no standard deviation (GRPO: `scale_rewards="none"`). All rounds are charged, so a
-    step costs more than n rollouts a prompt: compare runs at equal rollouts, not at equal steps.
+    Reinforce-Ada, arXiv 2510.04996, as its Algorithm 1 and its release have it. n = `num_generations` (there 4)
+    rollouts of each prompt are trained on, half right and half wrong where there are as many, the first made first.
+    Their baseline is that of all rollouts. The paper divides by no standard deviation (GRPO: `scale_rewards="none"`).
+    All rounds are charged, so a step costs more than n rollouts a prompt: compare runs at equal rollouts, not at equal
+    steps.
 
     Args:
         rule: a prompt gets no more when it has: "balanced": n/2 right and n/2 wrong ones; "positive": one right one

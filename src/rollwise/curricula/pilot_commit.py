@@ -32,12 +32,12 @@ class PilotCommit(
       be drawn in it; the release draws before it adds them. It also empties the buffer after each epoch, ours does not.
     - A prompt that leaves the pool comes behind all others, so that `ask` never fails for want of prompts.
     - A batch that the rounds don't fill has prompts without a pilot (lane `unscreened`), as with `SPEED`; the release
-      trains on fewer. Its option to train on some of the pilots only (off by default) is left out.
+      stops with an error. Its option to train on some of the pilots only (off by default) is left out.
 
     Args:
         pool: any prompts.
         screen_rollouts: rollouts of a pilot (release: 8; its recipes: 32 of 128, 16 of 64).
-        low: a pilot qualifies if its pass rate is at least this (release: 0.25; at 4B 0.125) ...
+        low: a pilot qualifies if its pass rate is at least this (README and recipes: 0.125; configuration: 0.25) ...
         high: ... and at most this (0.75).
         batches: prompts of a round of pilots, in batches (3).
         rounds: most rounds of pilots in a step (10).
@@ -53,7 +53,7 @@ class PilotCommit(
         pool: PromptPool | None = None,
         *,
         screen_rollouts: CountFromTwo = 8,
-        low: Share = 0.25,
+        low: Share = 0.125,
         high: Share = 0.75,
         batches: Count = 3,
         rounds: Count = 10,

@@ -113,7 +113,7 @@ def test_what_was_screened_and_lost_is_made_again(tmp_path: Path) -> None:
 
 
 def test_rounds_of_more_rollouts_than_a_step_can_have_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(rw.ConfigError, match="Progressive makes 3 rounds of at least 2 rollouts a prompt, .* to be 4"):
+    with pytest.raises(rw.ConfigError, match="Progressive makes 4 rounds of at least 2 rollouts a prompt, .* to be 4"):
         made(tmp_path, NotingGRPO, "rounds", {"name": "progressive"})
     with pytest.raises(rw.ConfigError, match="ReinforceAda trains on num_generations=4 .* a round has 3"):
         made(tmp_path, NotingGRPO, "rounds", {"name": "reinforce-ada", "round_rollouts": 3})
