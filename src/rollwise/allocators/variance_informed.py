@@ -23,7 +23,7 @@ class VarianceInformed(Allocator):
         min_rollouts: at least 3 for "vip", at least 2 for "vip-rloo".
         rule: "vip", for advantages that subtract the group's mean; "vip-rloo", for those that subtract the mean of the
             others; or "gvm": n in proportion to 1 / sqrt(p + `smoothing` / p^(`power` - 1)), GVM's rule without its
-            norms of gradients, so that hard prompts get more.
+            norms of gradients, so that hard prompts get more; its authors' code gives those with p = 0 nothing.
         smoothing: alpha of GVM.
         power: beta of GVM.
         **bounds: see `Allocator`.
