@@ -75,7 +75,7 @@ class PAC(
         pool: needs `category`.
         category: the column whose values are the categories; several make one of each combination.
         window: W, the last steps that mean |A| and the slope look at (16).
-        cold_steps: T_cold, steps with outcomes before the first Thompson draw (50).
+        cold_steps: T_cold, steps with outcomes before the first Thompson draw (50, in runs of 400 and 500).
         drift: delta, by whose square a belief's variance grows a step (delta^2 = 0.02).
         noise_sd: standard deviation of the utility of a category that has its equal share of a batch (1).
         prior_mean: mean of the belief about a category never seen (0); 1 is the greatest mean |A| of a group in "std".
