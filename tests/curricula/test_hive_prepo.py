@@ -130,8 +130,25 @@ def test_one_that_cannot_be_read_counts_as_the_median() -> None:
     assert ids(hive({"p0": NAN, "p1": NAN, "p2": NAN, "p3": NAN}), 2) == ["p0", "p1"]
 
 
+def test_by_default_history_is_that_of_the_paper() -> None:
+    """Twelve solved groups in a row: kept with max(.5^12, .01) = .01; a prompt never tried, or mixed at last, always.
+
+    Nine prompts are asked for, and each is a candidate or skipped once; the skipped one is not among the nine read.
+    """
+    read: list[str] = []
+    curriculum = HIVE(pool(10), judge=Given("entropy", {f"p{i}": 1.0 for i in range(10)}, read), candidate_multiplier=1)
+    for _ in range(12):
+        tickets = curriculum.ask(10)
+        curriculum.tell([rw.Outcome(t.id, [1, 1] if t.prompt_id == "p0" else [1, 0]) for t in tickets])
+    read.clear()
+    assert sorted(ids(curriculum, 9)) == sorted(read) == [f"p{i}" for i in range(1, 10)]
+    assert HIVE.paper_gate == ("mixed", {"sizing": "ratio"})
+
+
 def test_history_learns_and_its_belief_is_on_the_tickets() -> None:
-    curriculum = HIVE(pool(4), judge=Given("entropy", dict.fromkeys(("p0", "p1", "p2", "p3"), 1.0)))
+    history = rw.Selector(draw="proportional", rails=None)
+    same = Given("entropy", dict.fromkeys(("p0", "p1", "p2", "p3"), 1.0))
+    curriculum = HIVE(pool(4), history=history, judge=same)
     rewards = {"p0": [1, 1], "p1": [1, 0], "p2": [0, 0], "p3": [1, 0]}
     curriculum.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in curriculum.ask(4)])
     tickets = curriculum.ask(2)

@@ -60,6 +60,15 @@ def test_the_belief_is_mopps() -> None:
         assert [float(x[0]) for x in mapp.posterior()] == pytest.approx(expected)
 
 
+def test_the_defaults_are_the_papers() -> None:
+    """Appendix B.2: lambda .5, Beta(1, 1), candidates 8 times the batch."""
+    mapp = rw.MaPP(plain(1))
+    for _ in range(2):
+        mapp.tell([rw.Outcome(t.id, [1.0] * 6 + [0.0] * 2) for t in mapp.ask(1)])
+    assert [float(x[0]) for x in mapp.posterior()] == pytest.approx([0.5 * 7 + 0.5 + 6, 0.5 * 3 + 0.5 + 2])
+    assert mapp.options["candidate_multiplier"] == 8
+
+
 def test_only_those_rolled_out_are_updated() -> None:
     mapp = rw.MaPP(plain(3), forgetting=0.5)
     mapp.tell([rw.Outcome(mapp.ask(1)[0].id, [1, 1, 0, 0])])
@@ -85,7 +94,7 @@ def test_the_group_size_is_that_of_ask() -> None:
 
 
 def test_scores_that_are_kept_are_those_of_the_beliefs() -> None:
-    mapp, rng = rw.MaPP(plain(30), forgetting=0.3), np.random.default_rng(0)
+    mapp, rng = rw.MaPP(plain(30), forgetting=0.3, candidate_multiplier=None), np.random.default_rng(0)
     for _ in range(6):
         mapp.tell([rw.Outcome(t.id, rng.integers(0, 2, 4)) for t in mapp.ask(5, n_rollouts=4)])
     mapp.ask(1)

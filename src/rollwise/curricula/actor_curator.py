@@ -71,7 +71,7 @@ class ActorCurator(
     with negative entropy, by gains weighted with one over the probability of having been drawn. It is idle for the
     first steps, then learns for a few before it chooses.
 
-    The source was read in abstract and summaries; equations 5 to 7 were not. What is ours:
+    The abstract, summaries and the authors' release were read; equations 5 to 7 were not. What is ours:
 
     - The curator is linear in the standardised vectors, not a language model of 0.6 billion parameters. With `hidden`
       it is a network of two layers, whose first has fixed random weights (`RandomLayer`). Mirror descent then adds
@@ -79,6 +79,8 @@ class ActorCurator(
     - Gains are divided by their root mean square, as they are small. A step is shortened so that no logit of its
       prompts moves by more than `clip`, in place of the paper's clip of the policy's ratio.
     - A share `explore` of the draws is uniform, so that importance weights are at most candidate_multiplier / explore.
+      The release draws as many as there are candidates in the most probable 90 %, and the rest of the batch uniformly.
+    - A gain is that of the last step alone. The release takes the mean of a prompt's last ten.
 
     Gains come by `Curriculum.feedback`, which the trainers of `rollwise.training` call after each optimiser step. They
     read the rollouts once more with the new weights, and take the ratio of a rollout by the mean of its tokens'

@@ -60,18 +60,19 @@ class DPS(
     The prompts of greatest mu(partly solved) are taken. As counts fade to alpha_0, a prompt that was not rolled out for
     long is believed like a new one, with 1/3 for each state; so it comes again.
 
-    The paper was read in two summaries with its equations, and its settings in the authors' release (the mathematics
-    scripts: lambda 0.7, 32 candidates a prompt; Countdown and Geometry: 0.5 and 8). As in the release, the first group
-    of a prompt also counts as a transition, from the uniform belief.
+    The paper was read in summaries with its equations. The rule, and its settings, are those of the authors' release
+    (its mathematics scripts: lambda 0.7, 32 candidates a prompt; Countdown and Geometry: 0.5 and 8). As there, the
+    first group of a prompt also counts as a transition, from the uniform belief.
 
     Two things are ours. A group of graded rewards is partly solved if its rewards differ; else solved if all are. Where
     one step has several groups of a prompt that show different states, it is partly solved.
 
     Args:
         pool: any prompts.
-        forgetting: 1 - lambda. Countdown: 0.5.
-        candidate_multiplier: candidates for each prompt asked for, of a random rotation; None: the whole pool.
-        transition_prior: alpha_0, the same for each transition.
+        forgetting: 1 - lambda (0.3; Countdown: 0.5).
+        candidate_multiplier: candidates for each prompt asked for, of a random rotation (32; Countdown: 8); None: the
+            whole pool.
+        transition_prior: alpha_0, the same for each transition (1).
 
     >>> dps = DPS(PromptPool(ids=["a", "b", "c"]))
     >>> from rollwise.tickets.outcome import Outcome

@@ -71,10 +71,10 @@ class GaussianTarget(
     rollouts of training do not change them. The target of a domain is a Gaussian over pass rates, whose mean falls
     linearly over the training steps. Prompts that the profile solved always are left out while there are others.
 
-    The report says neither the Gaussian's mean nor its width. The defaults are ours, and so is how a batch follows
-    it: pass rates are rounded to levels; the level of each place is drawn with a probability in proportion to the
-    Gaussian there, among those that have a prompt left; then a prompt of the level uniformly, each once before any
-    comes again.
+    The report says neither the Gaussian's mean nor its width; so the defaults are ours. Pass rates are rounded to
+    levels; the level of each place is drawn in proportion to the Gaussian there, among those that have a prompt left
+    (Llama-Nemotron, arXiv 2505.00949, fills places without one from the levels that have most); then a prompt of the
+    level uniformly, each once before any comes again.
 
     The report profiles again when progress stops. With `patience=5` that is after five evaluations without a better
     score, which a trainer gives by `note_score`. Probes then measure the whole pool with the present policy, where the

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.curricula.families.judged.by_prompt import PromptJudged
+from rollwise.curricula.greso import GRESO
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
-from rollwise.curricula.selector import Selector
 from rollwise.judges import Judge
 from rollwise.options import Count
 from rollwise.pool import PromptPool
@@ -30,30 +30,30 @@ def verified(entropy: np.ndarray, threshold: float, k: int) -> np.ndarray:
 class HIVE(
     PromptJudged,
     name="hive",
-    paper="HIVE, Wu et al., arXiv 2603.25184; its history stage by a method of ours or yours",
-    needs="the policy, which reads its candidates' prompts: one forward pass each",
+    paper="HIVE, Wu et al., arXiv 2603.25184",
+    needs="the policy, which reads its candidates' prompts: one forward pass each; a gate with refills",
 ):
     """A history method takes candidates; those with at least the median prompt entropy are rolled out.
 
-    HIVE (Wu et al. 2026, *Train at the Moving Edge*, arXiv 2603.25184). Past outcomes say what was hard when a prompt
-    was last tried. The prompt's entropy under the present policy is to tell which of these are still worth it:
+    HIVE (Wu et al. 2026, *Train at the Moving Edge*, arXiv 2603.25184, version 2). Past outcomes say what was hard when
+    a prompt was last tried. The prompt's entropy under the present policy is to tell which are still worth it:
 
-        H(x) = mean over the prompt's tokens t of the entropy of pi(. | x_<t)
+        H(x) = mean over the prompt's tokens t, but the first, of the entropy of pi(. | x_<t)
 
-    Stage 1 draws m candidates for each prompt wanted, by history. Stage 2 keeps those whose entropy is at least the
-    median of the step's candidates so far, in the order of stage 1. If they are too few, the rest has the greatest
-    entropy below it.
+    Stage 1 goes through the pool and skips, at random, prompts whose last groups had no contrast: `GRESO`, with the
+    same probabilities, targets and settings. Stage 2 keeps those whose entropy is at least the median of the step's
+    candidates so far, in the order of stage 1. If they are too few, the rest has the greatest entropy below it. After
+    the rollouts the paper filters groups and refills as GRESO does: the gate `DynamicSampling(sizing="ratio")`.
 
-    Of the paper's own text, the abstract and the introduction were read. The rule of stage 2 is from summaries of it: a
-    forward pass, the mean token entropy of the prompt, the upper half of the candidates. Neither its equations for
-    stage 1 were found, nor how many candidates it draws. So stage 1 is ours: it draws in proportion to p(1-p), the
-    running variance of a prompt's rewards. The paper also prefers prompts whose responses had a high entropy, which a
-    curriculum is not told.
+    Of the paper's own text, the abstract and the introduction were read; the rest in a specification by others who
+    reproduced it, which quotes sections 3.2, 3.3 and appendix B.3. By that appendix the paper's runs differ from the
+    rule of section 3.3: they leave out the quarter of the greatest entropy and keep the half after it. That is not done
+    here. The weight of the entropy of past responses, which a curriculum is not told, is 0 in the paper's runs.
 
     Args:
         pool: needs what `history` needs.
         history: chooses the candidates: any method that neither asks the policy nor screens, unbound. By default
-            `Selector(draw="proportional")`.
+            `GRESO()`, as in the paper.
         judge: of prompts' entropies: "prompt" (the policy), or a `Judge` of your own.
         judge_options: of a judge by name; see `rollwise.models.reading.prompt_judge.PromptJudge`.
         candidate_multiplier: m. With 2, the upper half is the batch.
@@ -73,6 +73,7 @@ class HIVE(
     """
 
     measure = "entropy"
+    paper_gate = GRESO.paper_gate
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class HIVE(
     ) -> None:
         super().__init__(
             pool,
-            history=Selector(draw="proportional", rails=None) if history is None else history,
+            history=GRESO() if history is None else history,
             judge=judge,
             judge_options=judge_options,
             candidate_multiplier=candidate_multiplier,

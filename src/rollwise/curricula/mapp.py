@@ -17,28 +17,30 @@ from rollwise.pool import PromptPool
 class MaPP(
     BOTS,
     name="mapp",
-    paper="arXiv 2609.34990; its posterior advantages: `train --advantages posterior`",
+    paper="Ren et al., arXiv 2609.34990; its posterior advantages: `train --advantages posterior`",
     needs="nothing",
 ):
     """Draws prompts with probability proportional to that of a mixed group, by each prompt's own Beta belief.
 
-    From arXiv 2609.34990. The belief is MoPPS's: only the prompts rolled out are updated,
+    Ren et al. 2026, *MaPP: A Unified Marginalized Posterior-Predictive Framework for Data-Efficient RLVR* (arXiv
+    2609.34990), Algorithm 1 and appendix B.2. The belief is MoPPS's: only the prompts rolled out are updated,
 
         alpha <- lambda alpha + (1 - lambda) alpha_0 + successes,   beta likewise with failures,
 
     and the score of a prompt is V = 1 - B(alpha + G, beta) / B(alpha, beta) - B(alpha, beta + G) / B(alpha, beta). G is
-    the `n_rollouts` of `ask`. The batch is drawn without replacement. The paper's advantages are an option of the
-    trainers: `posterior_advantages=True`, `rollwise train --advantages posterior`.
+    the `n_rollouts` of `ask`. The paper's advantages are an option of the trainers: `posterior_advantages=True`,
+    `rollwise train --advantages posterior`.
 
-    The source was read as a summary with the equations, without its table of settings. The defaults of `forgetting`,
-    `prior` and `candidate_multiplier` are ours: MoPPS's for mathematics, and the whole pool.
+    The defaults are the paper's; its algorithm scores the whole pool, and its experiments 8 candidates for each prompt.
+    That the batch is drawn without replacement is ours, and so are graded rewards, which count in fractions: the paper
+    counts those below the full reward as failures.
 
     Args:
         pool: any prompts.
-        forgetting: 1 - lambda.
-        candidate_multiplier: candidates a prompt asked for, as in `MoPPS`; None: the whole pool.
-        prior: alpha_0 and beta_0.
-        group_size: G until an `ask` says `n_rollouts`.
+        forgetting: 1 - lambda (0.5).
+        candidate_multiplier: candidates a prompt asked for, as in `MoPPS` (8); None: the whole pool.
+        prior: alpha_0 and beta_0 (1, 1).
+        group_size: G until an `ask` says `n_rollouts` (8; 5 for mathematics).
 
     >>> pool = PromptPool(ids=["a", "b"])
     >>> mapp = MaPP(pool, group_size=2)
@@ -53,8 +55,8 @@ class MaPP(
         self,
         pool: PromptPool | None = None,
         *,
-        forgetting: Share = 0.0,
-        candidate_multiplier: Count | None = None,
+        forgetting: Share = 0.5,
+        candidate_multiplier: Count | None = 8,
         prior: tuple[float, float] = (1.0, 1.0),
         group_size: CountFromTwo = 8,
         **core: Unpack[CoreOptions],

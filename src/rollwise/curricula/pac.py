@@ -14,76 +14,80 @@ from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 from rollwise.tickets.evidence import Evidence
 
+_EPSILON = 1e-9
+"""The paper's constant of stability (appendix B.3)."""
 
-def slopes(steps: np.ndarray, rewards: np.ndarray) -> np.ndarray:
-    """Least-squares slope of the rewards over the steps, (C,); both (C, W), NaN where nothing is; 0 of one point.
 
-    >>> slopes(np.array([[1.0, 2.0, 4.0], [np.nan, np.nan, 3.0]]), np.array([[0.0, 0.5, 0.5], [np.nan, np.nan, 1.0]]))
-    array([0.14285714, 0.        ])
+def slopes(rewards: np.ndarray) -> np.ndarray:
+    """Least-squares slopes (C,) over a window of steps (C, W), of length 1; NaN where nothing is; 0 of one point.
+
+    >>> slopes(np.array([[0.0, 0.5, np.nan, 0.5], [np.nan, np.nan, np.nan, 1.0]])).round(4).tolist()
+    [0.4286, 0.0]
     """
-    there = ~np.isnan(steps)
-    n = np.maximum(there.sum(axis=1, keepdims=True), 1)
-    x = np.where(there, steps - np.where(there, steps, 0.0).sum(axis=1, keepdims=True) / n, 0.0)
-    return np.asarray((x * np.where(there, rewards, 0.0)).sum(axis=1) / np.maximum((x * x).sum(axis=1), 1e-12))
+    there = ~np.isnan(rewards)
+    at = np.where(there, np.linspace(0.0, 1.0, rewards.shape[1]), 0.0)
+    x = np.where(there, at - at.sum(axis=1, keepdims=True) / np.maximum(there.sum(axis=1, keepdims=True), 1), 0.0)
+    return np.asarray((x * np.where(there, rewards, 0.0)).sum(axis=1) / np.maximum((x * x).sum(axis=1), 1e-300))
 
 
 def utilities(pay: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Utilities (1 + s_prog) s_adv with s_prog = k / sum |k|, (C,); s_prog = 0 where no slope is more than rounding.
+    """Utilities (1 + s_prog) s_adv with s_prog = k / (sum |k| + 1e-9), (C,); PAC, equations 7 and 8.
 
-    >>> utilities(np.array([0.5, 0.5]), np.array([0.03, -0.01])).tolist()
+    >>> utilities(np.array([0.5, 0.5]), np.array([0.03, -0.01])).round(6).tolist()
     [0.875, 0.375]
     """
-    total = np.abs(slope).sum()
-    return np.asarray(pay * (1.0 + slope / total) if total > 1e-9 else pay)
+    return np.asarray(pay * (1.0 + slope / (np.abs(slope).sum() + _EPSILON)))
 
 
 def updated_belief(
-    mean: np.ndarray, variance: np.ndarray, utility: np.ndarray, share: np.ndarray, *, drift: float, noise_sd: float
+    mean: np.ndarray, variance: np.ndarray, utility: np.ndarray, evidence: np.ndarray, *, drift: float, noise_sd: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means and variances (C,) after a step: inflated by drift^2, then a utility of precision share / noise_sd^2.
+    """Means and variances (C,) after utilities of precision evidence / noise_sd^2, then inflated by drift^2.
 
-    >>> updated_belief(np.zeros(2), np.ones(2), np.array([0.8, 9.0]), np.array([1.0, 0.0]), drift=0.0, noise_sd=1.0)
-    (array([0.4, 0. ]), array([0.5, 1. ]))
+    PAC, equations 10 and 11.
+
+    >>> updated_belief(np.zeros(2), np.ones(2), np.array([0.8, 9.0]), np.array([1.0, 0.0]), drift=0.5, noise_sd=1.0)
+    (array([0.4, 0. ]), array([0.75, 1.25]))
     """
-    before, told = 1.0 / (variance + drift**2), share / noise_sd**2
-    return (before * mean + told * utility) / (before + told), 1.0 / (before + told)
+    before, told = 1.0 / variance, evidence / noise_sd**2
+    return (before * mean + told * utility) / (before + told), 1.0 / (before + told) + drift**2
 
 
 class PAC(
     ArmBandit,
     name="pac",
-    paper="*Progress-Augmented Advantage Curriculum*, arXiv 2608.30528",
+    paper="*Progress-Augmented Advantage Curriculum*, Yu et al., arXiv 2608.30528",
     needs="a `category` column (or several)",
 ):
     """Chooses a category by Thompson sampling, paid in (1 + progress) x mean |A|, then a prompt uniformly within it.
 
-    *Progress-Augmented Advantage Curriculum* (arXiv 2608.30528). A category's s_adv is the mean |A| over a window, and
-    k the slope of its mean reward over the same window, by least squares; s_prog = k / sum |k| over all categories; its
-    utility is (1 + s_prog) s_adv. A Gaussian belief about the utility takes each step's with a precision in proportion
-    to the category's share of the batch; its variance grows by delta^2 a step. Each place of a batch has a draw of its
-    own, and the first steps are uniform over the categories.
+    Yu et al. 2026, *PAC: Progress-Augmented Advantage Curriculum for Multi-Task Reinforcement Learning of LLMs* (arXiv
+    2608.30528), Algorithm 1 and appendix B.3. Of the last W steps, those with outcomes of a category give its s_adv,
+    the mean of their mean |A|, and k, the slope of their mean rewards by least squares. With s_prog = k / sum |k| over
+    all categories, its utility is (1 + s_prog) s_adv. A Gaussian belief about the utility takes each step's with the
+    precision c / (B / C), if the category has c of the B groups, and there are C categories. Then all variances grow by
+    delta^2. Each place of a batch has a draw of its own, and the first steps are uniform over the categories.
 
-    The source was second-hand: a summary with the equations and without the settings. All defaults are ours. So is
-    that a window holds the category's last steps with outcomes, each step counting once, and that a category with one
-    such step has no slope.
+    The defaults are the paper's. It sets the slope to 0 where there are "too few recent observations": here fewer than
+    two steps.
 
     Args:
         pool: needs `category`.
         category: the column whose values are the categories; several make one of each combination.
-        window: W, steps of a category that mean |A| and the slope look at.
-        cold_steps: T_cold, steps with outcomes before the first Thompson draw.
-        drift: delta, by whose square a belief's variance grows a step.
-        noise_sd: standard deviation of the utility of a category that fills a batch.
-        prior_mean: mean of the belief about a category never seen; 1 is the greatest mean |A| of a group in "std".
-        prior_sd: its standard deviation.
+        window: W, the last steps that mean |A| and the slope look at (16).
+        cold_steps: T_cold, steps with outcomes before the first Thompson draw (50, in runs of 400 and 500).
+        drift: delta, by whose square a belief's variance grows a step (delta^2 = 0.02).
+        noise_sd: standard deviation of the utility of a category that has its equal share of a batch (1).
+        prior_mean: mean of the belief about a category never seen (0); 1 is the greatest mean |A| of a group in "std".
+        prior_sd: its standard deviation (1).
         advantage: "std": |r - mean(r)| / std(r), as GRPO; "centred": not divided; "told": the trainer's advantages.
 
-    >>> pac = PAC(PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]}), prior_mean=0, noise_sd=1, drift=0)
+    >>> pac = PAC(PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]}))
     >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
     >>> _ = pac.tell([Outcome(t.id, rewards[t.prompt_id]) for t in pac.ask(2)])
-    >>> {arm: round(value, 4) for arm, value in pac.values().items()}          # .5 / (1 + .5), each half of the batch
-    {'easy': 0.3333, 'hard': 0.0}
+    >>> {arm: round(value, 4) for arm, value in pac.values().items()}              # 1 / (1 + 1), each has its share
+    {'easy': 0.5, 'hard': 0.0}
     """
 
     lane = "task"
@@ -93,11 +97,11 @@ class PAC(
         pool: PromptPool | None = None,
         *,
         category: str | Sequence[str] = "category",
-        window: CountFromTwo = 10,
-        cold_steps: CountOrZero = 10,
-        drift: NotNegative = 0.1,
-        noise_sd: Positive = 0.25,
-        prior_mean: Number = 0.5,
+        window: CountFromTwo = 16,
+        cold_steps: CountOrZero = 50,
+        drift: NotNegative = 0.02**0.5,
+        noise_sd: Positive = 1.0,
+        prior_mean: Number = 0.0,
         prior_sd: Positive = 1.0,
         advantage: Literal["told", "centred", "std"] = "std",
         **core: Unpack[CoreOptions],
@@ -113,7 +117,7 @@ class PAC(
         n = len(self.arms)
         self.steps_told = 0
         self.new = np.zeros((3, n))  # of this step's outcomes: groups, their mean |A| and their mean reward, summed
-        self.seen = np.full((3, n, self.window), np.nan)  # the last steps told: when, mean |A|, mean reward
+        self.seen = np.full((2, n, self.window), np.nan)  # mean |A| and mean reward of the last steps, the newest last
         self.belief = np.stack([np.full(n, self.prior_mean), np.full(n, self.prior_sd**2)])  # mean, variance
 
     # ---- ask ----
@@ -142,18 +146,15 @@ class PAC(
     def _updated(self) -> tuple[np.ndarray, np.ndarray]:
         """The windows and the beliefs with this step's outcomes."""
         groups = self.new[0]
-        told = np.flatnonzero(groups)
-        seen = self.seen.copy()
-        seen[:, told, :-1] = seen[:, told, 1:]
-        seen[0, told, -1] = self.steps_told
-        seen[1:, told, -1] = self.new[1:, told] / groups[told]
-        steps, pay, rewards = seen
-        there = ~np.isnan(steps)
-        mean_pay = np.where(there, pay, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-        utility = utilities(mean_pay, slopes(steps, rewards))
-        share = groups / max(groups.sum(), 1.0)
+        told = groups > 0
+        seen = np.concatenate([self.seen[:, :, 1:], np.full((2, len(groups), 1), np.nan)], axis=2)
+        seen[:, told, -1] = self.new[1:, told] / groups[told]
+        pay, rewards = seen
+        steps = (~np.isnan(pay)).sum(axis=1)
+        utility = utilities(np.nansum(pay, axis=1) / np.maximum(steps, 1), slopes(rewards))
+        evidence = groups * len(groups) / max(groups.sum(), 1.0)
         mean, variance = self.belief
-        belief = updated_belief(mean, variance, utility, share, drift=self.drift, noise_sd=self.noise_sd)
+        belief = updated_belief(mean, variance, utility, evidence, drift=self.drift, noise_sd=self.noise_sd)
         return seen, np.stack(belief)
 
     def values(self) -> dict[str, float]:
@@ -183,5 +184,5 @@ class PAC(
         self.new[:, arms] = decode_array(state["new"])[:, rows]
         self.belief[:, arms] = decode_array(state["belief"])[:, rows]
         seen = decode_array(state["seen"])[:, rows]
-        if seen.shape[2] == self.window:  # else loaded with strict=False: the windows begin anew
+        if seen.shape[::2] == self.seen.shape[::2]:  # else loaded with strict=False: the windows begin anew
             self.seen[:, arms] = seen
