@@ -40,6 +40,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "sec": {"curriculum": "sec"},
     "dump": {"curriculum": "dump"},
     "pac": {"curriculum": "pac"},
+    # uniform steps of a tenth of the run, as in the paper's runs of 400 and 500 steps
+    "pac, cold_steps=10": {"curriculum": "pac", "curriculum_options": {"cold_steps": 10}},
     "gaussian-target": {"curriculum": "gaussian-target"},
     "speed": {"curriculum": "speed"},
     # pilots of a quarter of a group, as in its recipes
