@@ -46,6 +46,22 @@ def test_the_defaults_are_the_papers() -> None:
     sfl, lilo = rw.SFL(), rw.LILO()
     assert (sfl.candidates, sfl.buffer, sfl.refresh_every, sfl.share) == (5000, 100, 50, 0.5)
     assert (lilo.probe_rollouts, lilo.refresh_every, lilo.share, lilo.buffer_order) == (8, 1, 1.0, "best")
+    assert (lilo.candidates, lilo.buffer) == (None, None)
+
+
+def test_lilo_measures_four_times_the_batch() -> None:
+    """|D| = 4 |B| (section 5): of a batch of 6, 24, in as many calls as it takes; of 10, 40; of one not named, 256."""
+    lilo = rw.LILO(plain(300), rails=None)
+    for batch, candidates in ((6, 24), (10, 40), (None, 256), (6, 24)):
+        found = 0
+        while tickets := lilo.probe(5, wanted=batch):
+            told(lilo, tickets, [1.0, 0.0, 0.0, 0.0])
+            found += len(tickets)
+        assert found == candidates
+        tickets = lilo.ask(batch or 64)
+        assert {t.lane for t in tickets} == {"buffer"}
+        told(lilo, tickets, [1.0, 0.0])
+    assert len(rw.LILO(plain(300), candidates=7).probe(300, wanted=6)) == 7
 
 
 def test_sfl_step_by_step() -> None:

@@ -1,11 +1,14 @@
-"""VCRL's gate: p by hand, kappa by step, any rewards."""
+"""VCRL's gate: p by hand, kappa by step, any rewards. With it, LILO for groups of 8."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import rollwise as rw
-from rollwise.gates import VarianceThreshold
+from rollwise.gates import VarianceThreshold, make_dynamic_sampling
 
 
 def evidence_of(*groups: list[float], step: int = 1) -> rw.Evidence:
@@ -51,6 +54,28 @@ def test_no_rewards_do_not_pass_even_a_threshold_of_nothing() -> None:
     gate = VarianceThreshold(first_threshold=0.0)
     assert gate.admit(evidence_of([], [0.0, 0.0])).tolist() == [False, True]
     assert gate.metrics() == {"seen": 2.0, "admitted": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("counts", "trained"),
+    [
+        ([0, 8, 1, 3, 2, 7, 8, 0], [3, 2]),  # of 8: 3 * 5 = 15, 2 * 6 = 12, then 1 * 7 = 7 twice
+        ([2, 4, 3, 4, 8, 4, 0, 1], [4, 4]),  # 4 * 4 = 16 three times: the first two asked for
+        ([0, 8, 0, 5, 8, 0, 0, 8], [0, 5]),  # one alone has any, and the first asked for stands in
+    ],
+)
+def test_the_row_of_a_plan_that_trains_on_what_lilo_measured(counts: list[int], trained: list[int]) -> None:
+    """LILO, section 4: of 4 * 2 groups those of the greatest p(1 - p) train, as they were measured."""
+    page = (Path(__file__).parents[2] / "docs/decisions.md").read_text()
+    (row,) = re.findall(r"`(\{curriculum: uniform, gate: variance, gate_options: .*?\}\})`", page)
+    options = yaml.safe_load(row)["gate_options"]
+    uniform = rw.Uniform(rw.PromptPool(ids=[f"p{i}" for i in range(20)]))
+    batch = make_dynamic_sampling("variance", **options).batch(2)
+    tickets = batch.ask(uniform)
+    outcomes = [rw.Outcome(t.id, solved(k, 8)) for t, k in zip(tickets, counts, strict=True)]
+    batch.add(counts, uniform.tell(outcomes))
+    assert batch.groups == trained
+    assert (batch.missing, batch.rounds, len(batch)) == (0, 1, 8)
 
 
 def test_its_state_goes_on_and_its_options_are_compared() -> None:

@@ -33,7 +33,7 @@ def learnability(groups: Groups, window: int) -> tuple[float, Groups]:
 
 
 def upper_bounds(learnability: np.ndarray, rollouts: np.ndarray, exploration: float) -> np.ndarray:
-    """UCB(d_j) = L(d_j) + exploration sqrt(2 ln(n_total + 1) / (n_j + 1)), (C,).
+    """UCB(d_j) = L(d_j) + exploration sqrt(2 ln(n_total + 1) / (n_j + 1)), (C,); DUMP, equation 3.
 
     >>> upper_bounds(np.array([0.5, 0.0]), np.array([7, 0]), 1.0).round(4).tolist()  # 2 ln 8 = 4.1589
     [1.221, 2.0393]
@@ -58,10 +58,10 @@ class DUMP(
     Args:
         pool: needs `category`.
         category: the column whose values are the sources; several make one of each combination.
-        window: most recent rollouts of a source that L averages over (released code: 300).
-        temperature: tau of the softmax (0.1).
-        exploration: weight of the bonus (1).
-        advantage: "std": |r - mean(r)| / std(r), as GRPO; "centred": not divided; "told": the trainer's advantages.
+        window: k, most recent rollouts of a source that L averages over (section 3.3: 300).
+        temperature: tau of the softmax (section 3.3: 0.1).
+        exploration: weight of the bonus (equation 3: 1).
+        advantage: "std": |r - mean(r)| / std(r), equation 1; "centred": not divided; "told": the trainer's advantages.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"category": ["logic", "maths"]})
     >>> dump = DUMP(pool, seed=0)

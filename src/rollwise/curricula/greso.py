@@ -69,9 +69,10 @@ class GRESO(
 
     Where the release slips, or the paper is silent:
 
-    - Shares are of the step's own groups, not of the whole run's.
     - A group is easy or hard when it has no contrast, whatever the group size and the rewards, not by mean reward at
       least 0.98 or at most 0.11: easy if all is solved, hard otherwise. A single reward says neither.
+    - The share of hard groups, of the step's own as in the release, counts all of them. The release's counts those
+      alone in which every rollout has the format's reward of 0.1.
     - A batch is always filled: when every free prompt has been skipped once, those skipped come in, first those that
       are kept with the greatest probability (lane `skipped`).
     - The second epoch begins when every prompt has been asked for or skipped once.

@@ -15,6 +15,7 @@ from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
 IDLE, WANTED, MEASURED = 0, 1, 2
+_BATCH = 64  # LILO's (appendix E.1), where `probe` does not say what the next `ask` will want
 
 
 class SFL(
@@ -30,8 +31,8 @@ class SFL(
 
     Args:
         pool: any prompts.
-        candidates: N, prompts measured at a refresh (release, JaxNav: 5000); the whole pool if it is smaller.
-        buffer: K, how many of the most learnable are kept (100).
+        candidates: N, prompts measured at a refresh (5000), at most the whole pool; None: four times the batch (LILO).
+        buffer: K, how many of the most learnable are kept (release, JaxNav: 100; paper, figure 24: 1000); None: all.
         refresh_every: T, steps between refreshes (50).
         share: rho, the share of a batch that comes from the buffer (0.5); the others are uniform.
         order: "uniform" draws from the buffer at random, "best" takes the most learnable first.
@@ -64,8 +65,8 @@ class SFL(
         self,
         pool: PromptPool | None = None,
         *,
-        candidates: Count = 5000,
-        buffer: Count = 100,
+        candidates: Count | None = 5000,
+        buffer: Count | None = 100,
         refresh_every: Count = 50,
         share: Share = 0.5,
         order: Literal["uniform", "best"] = "uniform",
@@ -105,7 +106,8 @@ class SFL(
         self.columns["learnability"][:] = np.nan
         self.columns["candidate"][:] = IDLE
         everyone = np.flatnonzero(self.free)
-        self.wanted = self.rng["candidates"].choice(everyone, size=min(self.candidates, len(everyone)), replace=False)
+        many = self.candidates or 4 * (self.next_ask or _BATCH)
+        self.wanted = self.rng["candidates"].choice(everyone, size=min(many, len(everyone)), replace=False)
         self.wanted.sort()
         self.columns["candidate"][self.wanted] = WANTED
 
@@ -180,22 +182,28 @@ class LILO(
     paper="Foster et al., arXiv 2502.12272",
     needs="probes",
 ):
-    """Measures several times as many candidates as a batch needs at every step, and trains on the most learnable.
+    """Measures four times as many candidates as a batch needs at every step, and trains on the most learnable.
 
-    Foster et al. 2025, *LILO: Learning to Reason at the Frontier of Learnability* (arXiv 2502.12272, version 6): SFL
-    with a refresh at every step and batches from the buffer alone. Nothing is remembered from one step to the next.
+    Foster et al. 2025, *LILO: Learning to Reason at the Frontier of Learnability* (arXiv 2502.12272, version 6),
+    Algorithms 1 and 2: SFL with a refresh at every step and batches from the buffer alone. Nothing is remembered from
+    one step to the next.
+
+    The chosen prompts are rolled out anew, as in the paper where groups are larger than 8. In its runs with groups of 8
+    the paper trains on the measured rollouts instead (section 4), which saves a fifth of all. A gate does that, with
+    uniform prompts: docs/decisions.md has the row of a plan.
 
     Args:
         pool: any prompts.
-        candidates: prompts measured at each step; the paper measures four times the batch, so 256 for a batch of 64.
-        probe_rollouts: rollouts of each (8). They are not trained on, as the paper counts them apart.
+        candidates: prompts measured at each step; None: four times the batch (section 5). The batch is `probe`'s
+            `wanted`, which the trainers give; without it 64.
+        probe_rollouts: rollouts of each (section 5: 8). They are not trained on.
     """
 
     def __init__(
         self,
         pool: PromptPool | None = None,
         *,
-        candidates: Count = 256,
+        candidates: Count | None = None,
         probe_rollouts: CountFromTwo = 8,
         **core: Unpack[CoreOptions],
     ) -> None:

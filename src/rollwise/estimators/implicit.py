@@ -122,7 +122,7 @@ def layer_norm(embedding: np.ndarray) -> np.ndarray:
 def fitted_temperature(rates: np.ndarray, scores: np.ndarray) -> float:
     """The tau with which the kernel best predicts each rate of a batch from the others (leave one out, least squares).
 
-    Ours: BOTS gives no tau, and DOTS trains an adapter of the embeddings and fits a line instead. Those tried are 8 to
+    Ours: BOTS gives no tau, and DOTS trains an adapter of the embeddings and a calibration. Those tried are 8 to
     1/64 of the standard deviation of the scores, so that it follows the embeddings' scale. The flattest of equals (to
     1e-9) is taken; where nothing can be fitted, that standard deviation (1 if it is 0).
 

@@ -25,7 +25,7 @@ class Kernel(ImplicitEvidence):
 
     Args:
         temperature: tau of equation 9; "fit" fits it to each batch, see `fitted_temperature`.
-        features: what equation 9 is given. "unit": vectors of length 1. "layer-norm": DOTS's release, vectors
+        features: what equation 9 is given. "unit": vectors of length 1. "layer-norm": as in DOTS, vectors
             standardised one by one, and their inner products over sqrt(d); of three dimensions it leaves a circle.
             "given": the embedding as it is.
         most: evaluations of the kernel a step, of which a batch of 8 is always allowed; None: no limit, as equation 8,

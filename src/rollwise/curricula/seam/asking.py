@@ -96,7 +96,8 @@ class Asking(Flow):
             n: at most how many prompts at a time.
             step: as in `ask`; a step that is given need not be given again to the `ask` that follows.
             n_rollouts: how many rollouts of each, where the method has no number of its own.
-            wanted: how many prompts the `ask` that follows will want. SPEED screens until it has as many.
+            wanted: how many prompts the `ask` that follows will want. SPEED screens until it has as many, and LILO
+                measures four times as many.
 
         Raises:
             ConfigError: a number out of range. Nothing has changed then.
