@@ -97,8 +97,8 @@ class EvaluationConfig:
             left out.
         windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
         confidences: Thresholds of the peer `adaptive-consistency`.
-        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates set its
-            threshold, and a group of tokens is `warmup` long.
+        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates, at most 16, set
+            its threshold, and a group of tokens is `warmup` long, at most 2048.
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
         resamples: Resamples of the bootstrap over prompts.
         live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
@@ -218,7 +218,8 @@ def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[S
     found += _each("adaptive-consistency", AdaptiveConsistencyVote, "threshold", config.confidences, **voting)
     if check is not None:
         found.append(Setting("check", "check", UntilChecked(), rule=CHECKED, signal=NOTHING, check=check))
-    given = {"window": config.warmup, "interval": config.interval}
+    given = {"window": int(config.warmup or 1), "interval": int(config.interval or 1)}
+    given = {option: min(value, getattr(DeepConfPolicy, option)) for option, value in given.items()}
     own = with_defaults(DeepConfPolicy.name, given, k=config.num_generations, limit=config.limit)
     confident: dict[str, Any] = {"rule": CONFIDENT, "signal": CONFIDENCE}
     return found + _each("deepconf", partial(DeepConfPolicy, **own), "keep", config.keeps, **confident)

@@ -40,8 +40,9 @@ def with_defaults(name: str, given: Mapping[str, Any], *, k: int, limit: int) ->
     own = rhythm(limit)
     if name in (Prune.name, Utility.name, UtilityOneByOne.name) or (name == Sequential.name and given.get("below")):
         return own | dict(given)
-    if name == DeepConfPolicy.name:
-        return {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"], **given}
+    if name == DeepConfPolicy.name:  # in proportion, but at most the paper's
+        most = {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"]}
+        return {option: min(value, getattr(DeepConfPolicy, option)) for option, value in most.items()} | dict(given)
     return dict(given)
 
 
