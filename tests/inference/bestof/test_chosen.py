@@ -130,7 +130,8 @@ def test_one_default_for_both_commands() -> None:
         both = {"warmup": config.warmup, "interval": config.interval}
         assert policy_for("prune", {}, k=8, limit=limit) == Prune(**both)
         assert policy_for("utility", {}, k=8, limit=limit) == Utility(**both)
-    assert policy_for("early-stop", {}, k=8, limit=18) == EarlyStop()
+        assert policy_for("early-stop", {}, k=8, limit=limit) == EarlyStop(**both)
+        assert policy_for("early-stop", {"finished": True}, k=8, limit=limit) == EarlyStop(finished=True)
     with pytest.raises(ConfigError, match="warmup must be below the limit of 18 tokens to act, got 128"):
         EvaluationConfig(limit=18, warmup=128)
 

@@ -86,8 +86,9 @@ class EvaluationConfig:
         warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
         interval: Steps between two decisions; a 32nd of the limit.
         thresholds: Thresholds of `prune`.
-        prune_keep: Candidates that `prune` keeps.
-        taus: Thresholds of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best.
+        prune_keep: Running candidates that `prune` keeps.
+        taus: Thresholds of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best, and
+            which looks at every step.
         betas: Of `utility` (section 3.2), of `utility-at-once` (the same, costs in units of a typical candidate, B.5),
             and of `utility-one-by-one`.
         gammas: Charges on the longest candidate, of `utility-one-by-one` with each of `betas`.
@@ -185,7 +186,7 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     prune = partial(Prune, keep=config.prune_keep, **beat)
     found = [Setting(BASELINE, BASELINE, BestOfN())]
     found += _each("prune", prune, "threshold", config.thresholds)
-    found += _each("early-stop", EarlyStop, "threshold", config.taus)
+    found += _each("early-stop", partial(EarlyStop, **beat), "threshold", config.taus)
     found += _each("early-stop-finished", partial(EarlyStop, finished=True), "threshold", config.taus)
     found += _each("utility", partial(Utility, **beat), "beta", config.betas)
     found += _each("utility-at-once", partial(Utility, **typical), "beta", config.betas)

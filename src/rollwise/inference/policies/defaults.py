@@ -38,7 +38,9 @@ def with_defaults(name: str, given: Mapping[str, Any], *, k: int, limit: int) ->
     {'warmup': 8, 'interval': 4}
     """
     own = rhythm(limit)
-    if name in (Prune.name, Utility.name, UtilityOneByOne.name) or (name == Sequential.name and given.get("below")):
+    if name in (Prune.name, Utility.name, UtilityOneByOne.name):
+        return own | dict(given)
+    if (name == EarlyStop.name and not given.get("finished")) or (name == Sequential.name and given.get("below")):
         return own | dict(given)
     if name == DeepConfPolicy.name:  # in proportion, but at most the paper's
         most = {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"]}
