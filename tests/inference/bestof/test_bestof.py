@@ -48,7 +48,8 @@ def test_every_prompt_has_an_answer_and_its_cost(options: dict[str, Any], head: 
         assert line["answer"] == candidates[line["chosen"]]["text"]
         assert line["row_forwards"] == sum(len(c["token_ids"]) for c in candidates)
         assert line["steps"] == max(len(c["token_ids"]) for c in candidates)
-        ends = [sum(c["values"][-16:]) / len(c["values"][-16:]) for c in candidates]
+        whole = [c for c in candidates if c["state"] == "finished"] or candidates
+        ends = [sum(c["values"][-16:]) / len(c["values"][-16:]) for c in whole]
         assert line["value_end"] == pytest.approx(max(ends), abs=1e-5)
     scored = [line["rewards"][0] for line in answers.lines if line["rewards"][0] is not None]
     assert answers.accuracy == pytest.approx(sum(scored) / len(scored))

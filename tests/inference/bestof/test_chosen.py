@@ -19,7 +19,7 @@ from rollwise.inference.bestof.chosen import Chosen, setting_of
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.gates import check_gates
 from rollwise.inference.bestof.run import Answers, run_bestof
-from rollwise.inference.evaluation.settings import EvaluationConfig
+from rollwise.inference.evaluation.settings import EvaluationConfig, settings_of
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.viability_file import note_viability, viability_path
 from rollwise.inference.policies.confidence import DeepConfPolicy
@@ -130,9 +130,23 @@ def test_one_default_for_both_commands() -> None:
         both = {"warmup": config.warmup, "interval": config.interval}
         assert policy_for("prune", {}, k=8, limit=limit) == Prune(**both)
         assert policy_for("utility", {}, k=8, limit=limit) == Utility(**both)
-    assert policy_for("early-stop", {}, k=8, limit=18) == EarlyStop()
+        assert policy_for("early-stop", {}, k=8, limit=limit) == EarlyStop(**both)
+        assert policy_for("early-stop", {"finished": True}, k=8, limit=limit) == EarlyStop(finished=True)
     with pytest.raises(ConfigError, match="warmup must be below the limit of 18 tokens to act, got 128"):
         EvaluationConfig(limit=18, warmup=128)
+
+
+def test_deepconf_s_defaults_are_its_paper_s_where_they_fit() -> None:
+    """16 of 32 candidates or more, groups of 2048 tokens from a limit of 16,384 on; below, half and an eighth."""
+    paper = policy_for("deepconf", {}, k=512, limit=64_000)
+    assert (paper.warmup, paper.window, paper.interval) == (16, 2048, 16) == (
+        DeepConfPolicy().warmup, DeepConfPolicy().window, DeepConfPolicy().interval,
+    )  # fmt: skip
+    small = policy_for("deepconf", {}, k=8, limit=64)
+    assert (small.warmup, small.window, small.interval) == (4, 8, 2)
+    assert policy_for("deepconf", {"warmup": 32, "window": 4096}, k=64, limit=64_000).window == 4096
+    names = {s.name: s.policy for s in settings_of(EvaluationConfig(limit=64_000, num_generations=64))}
+    assert names["deepconf 10"] == paper
 
 
 # ---- a setting from an evaluation ----

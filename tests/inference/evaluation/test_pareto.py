@@ -29,6 +29,12 @@ def test_best_of_curve_by_hand() -> None:
     np.testing.assert_allclose(curve.steps[:, 0], [4, 16 / 3, 6])
 
 
+def test_by_value_those_that_were_cut_off_come_last() -> None:
+    """As above, but the .9 was cut off: .7 (1), .5 (1), .9 (0). n = 1: 2/3. n = 2 and 3: one that finished is there."""
+    curve = best_of_curve([[0.9, 0.5, 0.7]], [[0, 1, 1]], [[2, 4, 6]], truncated=[[True, False, False]])
+    np.testing.assert_allclose(curve.accuracy[:, 0], [2 / 3, 1, 1])
+
+
 def test_the_exact_curve_is_that_of_all_subsets_also_with_ties() -> None:
     rng = np.random.default_rng(3)
     values, rewards = rng.random((4, 5)).round(1), rng.integers(0, 2, (4, 5))

@@ -64,6 +64,14 @@ def test_adaptive_consistency_needs_four_alike_or_six_against_one() -> None:
     assert not rule.agreed([None] * 50)
 
 
+def test_adaptive_consistency_stops_at_its_threshold() -> None:
+    """Its authors' code stops at a probability of at least the threshold. 2 alike: 7/8; 3 alike: 15/16; 2 to 2: 1/2."""
+    assert replay(AdaptiveConsistency(threshold=7 / 8), ["a"] * 9) == Agreement(2, "a", "agreed")
+    assert replay(AdaptiveConsistency(threshold=15 / 16), ["a"] * 9) == Agreement(3, "a", "agreed")
+    assert AdaptiveConsistency(threshold=0.5).agreed([*"abab"])
+    assert not AdaptiveConsistency(threshold=0.5).agreed([None])
+
+
 def test_esc_looks_at_whole_windows_that_do_not_overlap() -> None:
     rule = EarlyStopping(window=3)
     # Samples 2-4 agree, but no window does: [a b b], [b b c], then [c c c].

@@ -166,19 +166,20 @@ def test_bad_options_are_named(option: dict[str, float]) -> None:
 
 
 def test_candidates_that_begin_later_are_asked_about_at_their_own_steps() -> None:
-    """The longest that is done must not hide those that run: candidate 1 begins when 0 is done, after 8 tokens."""
-    group = CandidateGroup("x", 2, limit=16, policy=Prune(warmup=4, interval=4, keep=1), states=(0.0, 1.0))
+    """The longest that is done must not hide those that run: 1 and 2 begin when 0 is done, after 8 tokens."""
+    group = CandidateGroup("x", 3, limit=16, policy=Prune(warmup=4, interval=4, keep=1), states=(0.0, 1.0))
     group.launch(1)
     for _ in range(8):
         group.observe(0, 7, [0.0, 1.0], 1.0)
     group.end(0)
     group.decide()
-    group.state[1] = WAITING  # as a policy that launches one after another leaves it
+    group.state[1:] = [WAITING, WAITING]  # as a policy that launches one after another leaves them
     group.closed = False
-    group.launch(1)
+    group.launch(2)
     for _ in range(4):
         assert group.decide() == ([], [])
         group.observe(1, 7, [1.0, 0.0], 1.0)
+        group.observe(2, 7, [0.0, 1.0], 1.0)
     assert group.decide() == ([1], [])
 
 
@@ -194,9 +195,9 @@ def test_policies_of_candidates_that_begin_together_see_the_same_step() -> None:
 
 
 def test_a_candidate_that_the_server_lets_wait_is_asked_about_too() -> None:
-    """Both begin together, but 1 gets its first token when 0 is done: 0's 8 tokens must not hide 1's fourth."""
-    group = CandidateGroup("x", 2, limit=16, policy=Prune(warmup=4, interval=4, keep=1), states=(0.0, 1.0))
-    group.launch(2)
+    """All begin together, but 1 and 2 get tokens when 0 is done: 0's 8 tokens must not hide their fourth."""
+    group = CandidateGroup("x", 3, limit=16, policy=Prune(warmup=4, interval=4, keep=1), states=(0.0, 1.0))
+    group.launch(3)
     for _ in range(8):
         group.observe(0, 7, [0.0, 1.0], 1.0)
     group.end(0)
@@ -204,4 +205,5 @@ def test_a_candidate_that_the_server_lets_wait_is_asked_about_too() -> None:
     for _ in range(4):
         assert group.decide() == ([], [])
         group.observe(1, 7, [1.0, 0.0], 1.0)
+        group.observe(2, 7, [0.0, 1.0], 1.0)
     assert group.decide() == ([1], [])

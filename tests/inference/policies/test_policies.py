@@ -61,10 +61,11 @@ def test_prune_abandons_the_lowest_below_the_threshold_and_keeps_two() -> None:
     assert Prune().decide(candidates([0.3, 0.2, 0.9, 0.1, 0.4])).abandon == (3, 1, 0)
 
 
-def test_prune_counts_finished_ones_among_those_kept() -> None:
-    """Two finished ones are kept already: both that run and are below go."""
-    assert Prune().decide(candidates([0.3, 0.2, 0.9, 0.1], "rfff")).abandon == (0,)
-    assert Prune().decide(candidates([0.3, 0.2], "rf")).abandon == ()
+def test_prune_keeps_two_running_ones_whatever_has_finished() -> None:
+    """Below 0.5 and running: .3, .2, .1, .4 (indices 0, 1, 4, 5). Four run and two stay, so the lowest two go."""
+    assert Prune().decide(candidates([0.3, 0.2, 0.9, 0.1, 0.1, 0.4], "rrffrr")).abandon == (4, 1)
+    assert Prune().decide(candidates([0.3, 0.2, 0.9, 0.1], "rrff")).abandon == ()
+    assert Prune(keep=1).decide(candidates([0.3, 0.2, 0.9, 0.1], "rrff")).abandon == (1,)
 
 
 def test_prune_acts_at_128_and_every_32_steps() -> None:
@@ -95,6 +96,15 @@ def test_early_stop_looks_at_active_candidates() -> None:
     assert EarlyStop().decide(candidates([0.3, 0.9, 0.2], "rfr")) == CARRY_ON
     assert EarlyStop().decide(candidates([0.85, 0.9, 0.2], "rfr")).abandon == (2,)
     assert EarlyStop().decide(candidates([0.9, 0.9], "ff")) == CARRY_ON
+
+
+def test_early_stop_looks_when_the_authors_decoder_does() -> None:
+    """At 128 and every 32 steps, also if it is asked in between because a candidate finished."""
+    policy, values = EarlyStop(warmup=128, interval=32), [0.3, 0.85, 0.9]
+    looked = [step for step in range(1, 200) if policy.decide(candidates(values, "rrf", tokens=step)) != CARRY_ON]
+    assert looked == [128, 160, 192]
+    finished = EarlyStop(warmup=128, interval=32, finished=True)
+    assert finished.decide(candidates(values, "rrf", tokens=130)).abandon == (0, 1)
 
 
 def test_early_stop_commits_to_a_finished_candidate_if_asked() -> None:

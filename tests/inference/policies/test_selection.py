@@ -119,6 +119,23 @@ def candidate(index: int, state: str, value: float, text: str) -> Candidate:
     return Candidate(index, state, [1], np.array([value]), np.array([1.0]), value, text)
 
 
+def index_of(result: Result, rule: str = "value-end") -> int:
+    chosen = choose(result, rule)
+    assert chosen is not None
+    return chosen.index
+
+
+def test_one_that_was_cut_off_is_chosen_by_value_only_where_none_finished() -> None:
+    """Section 3.2: "among finished, non-pruned samples" the highest value_end: .3 before the .9 that was cut off."""
+    cut = [candidate(0, "truncated", 0.8, "a"), candidate(1, "truncated", 0.9, "b")]
+    whole = [candidate(2, "finished", 0.2, "c"), candidate(3, "finished", 0.3, "d")]
+    assert index_of(Result("x", [*cut, *whole])) == 3
+    assert index_of(Result("x", cut)) == 1
+    assert index_of(Result("x", [*cut, candidate(2, "finished", float("nan"), "")])) == 1  # it has no token
+    boxed = [candidate(0, "truncated", 0.8, r"\boxed{1}"), candidate(1, "finished", 0.2, "none")]
+    assert index_of(Result("x", boxed), "majority") == 0  # a vote counts answers, whole or not
+
+
 def test_an_abandoned_candidate_is_never_chosen() -> None:
     two, three = "<answer>2</answer>", "<answer>3</answer>"
     result = Result(
@@ -129,9 +146,7 @@ def test_an_abandoned_candidate_is_never_chosen() -> None:
             candidate(2, "truncated", 0.3, three),
         ],
     )
-    chosen = choose(result)
-    assert chosen is not None
-    assert chosen.index == 2
+    assert index_of(result) == 1
     assert choose(Result("x", [candidate(0, "abandoned", 0.9, two)])) is None
     with pytest.raises(ConfigError, match="must be one of"):
         choose(result, "oracle")

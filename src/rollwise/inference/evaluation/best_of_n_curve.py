@@ -40,6 +40,7 @@ def best_of_curve(
     *,
     answers: Sequence[Sequence[str | None]] | None = None,
     passed: ArrayLike | None = None,
+    truncated: ArrayLike | None = None,
     rule: str = "value-end",
     states: Sequence[float] = (0.0, 1.0),
     subsets: int = 64,
@@ -57,6 +58,7 @@ def best_of_curve(
         lengths: (N, K) tokens.
         answers: (N, K) keys, for votes.
         passed: (N, K) whose text passes a check, for the rule `checked`.
+        truncated: (N, K) who was cut off at the token limit; by value they come after all others, as in `choose`.
         rule: One of `selection.LIVE_RULES`, or `checked`: of those that pass, or of all if none does, the majority.
         states: Rewards of the states that the values are means of, for votes.
         subsets: For votes.
@@ -68,8 +70,10 @@ def best_of_curve(
         raise ConfigError(f"values_end, rewards and lengths must be (N, K), got {values.shape} and {earned.shape}")
     k = values.shape[1]
     chances = _chances_of_first(k)
+    cut = np.zeros(values.shape, dtype=bool) if truncated is None else np.asarray(truncated, dtype=bool)
     # Stable, so that the first of equal values comes first, as in `select`.
-    ranked = np.take_along_axis(earned, np.argsort(-np.nan_to_num(values, nan=-np.inf), axis=1, kind="stable"), axis=1)
+    order = np.lexsort((-np.nan_to_num(values, nan=-np.inf), cut), axis=1)
+    ranked = np.take_along_axis(earned, order, axis=1)
     longest = -np.sort(-tokens, axis=1)
     votes = rule != "value-end" or bool(np.isnan(values).all())
     if votes and answers is None:

@@ -26,6 +26,9 @@ RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
 _OPTIONS = {"k": "num_generations", "rule": "select", "decoded": "num_prompts"}
 """The names of facts in `config.json` -> the options that decide them."""
 
+_RULES = 2
+"""Raised where a policy or a choice does something else under the same options: earlier runs are then made anew."""
+
 
 class EvaluationFolder:
     """Keeps what is done, so that a killed evaluation goes on.
@@ -52,7 +55,7 @@ class EvaluationFolder:
         """Append a run."""
         self.runs[key, run.seed, kind] = run
         with (self.path / RUNS_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key, "kind": kind, **line_of(run)}) + "\n")
+            file.write(json.dumps({"key": key, "kind": kind, "rules": _RULES, **line_of(run)}) + "\n")
 
     def write(self, found: Mapping[str, Any]) -> None:
         """Write `evaluation.json`."""
@@ -81,8 +84,7 @@ class EvaluationFolder:
             return {}
         lines = [line for _, line in read_json_lines(path)]
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
-        # Replays of an earlier version did not keep the oracle; they are made anew, in seconds.
-        known = [line for line in lines if line["kind"] != "replay" or "oracle" in line]
+        known = [line for line in lines if line.get("rules") == _RULES]
         return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in known}
 
 

@@ -86,8 +86,9 @@ class EvaluationConfig:
         warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
         interval: Steps between two decisions; a 32nd of the limit.
         thresholds: Thresholds of `prune`.
-        prune_keep: Candidates that `prune` keeps.
-        taus: Thresholds of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best.
+        prune_keep: Running candidates that `prune` keeps.
+        taus: Thresholds of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best, and
+            which looks at every step.
         betas: Of `utility` (section 3.2), of `utility-at-once` (the same, costs in units of a typical candidate, B.5),
             and of `utility-one-by-one`.
         gammas: Charges on the longest candidate, of `utility-one-by-one` with each of `betas`.
@@ -97,8 +98,8 @@ class EvaluationConfig:
             left out.
         windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
         confidences: Thresholds of the peer `adaptive-consistency`.
-        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates set its
-            threshold, and a group of tokens is `warmup` long.
+        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates, at most 16, set
+            its threshold, and a group of tokens is `warmup` long, at most 2048.
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
         resamples: Resamples of the bootstrap over prompts.
         live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
@@ -185,7 +186,7 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     prune = partial(Prune, keep=config.prune_keep, **beat)
     found = [Setting(BASELINE, BASELINE, BestOfN())]
     found += _each("prune", prune, "threshold", config.thresholds)
-    found += _each("early-stop", EarlyStop, "threshold", config.taus)
+    found += _each("early-stop", partial(EarlyStop, **beat), "threshold", config.taus)
     found += _each("early-stop-finished", partial(EarlyStop, finished=True), "threshold", config.taus)
     found += _each("utility", partial(Utility, **beat), "beta", config.betas)
     found += _each("utility-at-once", partial(Utility, **typical), "beta", config.betas)
@@ -218,7 +219,8 @@ def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[S
     found += _each("adaptive-consistency", AdaptiveConsistencyVote, "threshold", config.confidences, **voting)
     if check is not None:
         found.append(Setting("check", "check", UntilChecked(), rule=CHECKED, signal=NOTHING, check=check))
-    given = {"window": config.warmup, "interval": config.interval}
+    given = {"window": int(config.warmup or 1), "interval": int(config.interval or 1)}
+    given = {option: min(value, getattr(DeepConfPolicy, option)) for option, value in given.items()}
     own = with_defaults(DeepConfPolicy.name, given, k=config.num_generations, limit=config.limit)
     confident: dict[str, Any] = {"rule": CONFIDENT, "signal": CONFIDENCE}
     return found + _each("deepconf", partial(DeepConfPolicy, **own), "keep", config.keeps, **confident)

@@ -221,6 +221,7 @@ class Evaluation:
             "lengths": [prompt.lengths for prompt in full.prompts],
             "answers": [[self.key(text) for text in prompt.texts] for prompt in full.prompts],
             "passed": self.check and [[self.check(text) for text in prompt.texts] for prompt in full.prompts],
+            "truncated": [prompt.truncated for prompt in full.prompts],
             "states": self.states,
         }
 

@@ -98,7 +98,8 @@ class HeadSpec:
         """(T,) labels of a rollout of T tokens: remaining T ... 1 at the positions that produce its tokens.
 
         With P prompt tokens and N in all, these are positions P - 1 ... N - 2: the first label belongs to the prompt's
-        last token, from which the first one is drawn. (The upstream implementation is off by one here.)
+        last token, from which the first one is drawn. The code of ZIP-RC, and of ZIP-RC-Lite after it, has T - 1 ... 0
+        there, one token less than is still to come.
 
         >>> HeadSpec(edges=(0, 2, 3, 8)).rollout_labels(3, 1.0).tolist()
         [5, 4, 3]

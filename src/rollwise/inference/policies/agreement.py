@@ -5,11 +5,16 @@ any endpoint. What is taken from where:
 
 * self-consistency, the majority of K answers: Wang et al. 2022 (arXiv 2203.11171);
 * ESC, windows of w samples, stop once all answers of one window are equal: Li et al. 2024 (arXiv 2401.10480);
-* adaptive consistency, stop once P(the majority stays the majority) > 0.95 under a Beta posterior of the two most
+* adaptive consistency, stop once P(the majority stays the majority) >= 0.95 under a Beta posterior of the two most
   frequent answers: Aggarwal et al. 2023 (arXiv 2305.11860), whose stopping criterion "Beta" this is.
 
-What to do with a sample that holds no answer is our choice, as the papers leave it open: it counts as a sample that was
-paid for, agrees with nothing, not even with another of its kind, and has no vote.
+A sample that holds no answer counts as one that was paid for, agrees with nothing, not even with another of its kind,
+and has no vote. So it is in adaptive consistency's code for programs that fail; its code for texts, and ESC's scripts,
+count "no answer" as an answer like any other.
+
+The answer is the majority of all samples drawn, as in the ESC of a later paper of its group (Wang et al. 2024, arXiv
+2408.13457). ESC's own scripts answer what the window that agreed says; the two differ where an answer of earlier
+windows outnumbers it.
 """
 
 from __future__ import annotations
@@ -67,8 +72,8 @@ class EarlyStopping(StoppingRule):
     """ESC: windows of w samples; stop once all answers of one window are equal (Li et al. 2024).
 
     Args:
-        window: w; the paper uses 4 to 8, mostly 5. The chance that a window agrees on a wrong answer of probability q
-            is q^w.
+        window: w; 5 in the authors' scripts, which sweep 2 to 10 on StrategyQA. The chance that a window agrees on a
+            wrong answer of probability q is q^w.
     """
 
     name = "esc"
@@ -108,7 +113,7 @@ class EarlyStopping(StoppingRule):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveConsistency(StoppingRule):
-    """Stop once the most frequent answer stays so with probability > `threshold` (Aggarwal et al. 2023).
+    """Stop once the most frequent answer stays so with probability >= `threshold` (Aggarwal et al. 2023).
 
     Args:
         threshold: C_thresh; 0.95 in the paper.
@@ -137,7 +142,7 @@ class AdaptiveConsistency(StoppingRule):
         return self._safe(first + sum(at not in known for at in range(n)), second)
 
     def _safe(self, first: int, second: int) -> bool:
-        return first > 0 and majority_stays(first, second) > self.threshold
+        return first > 0 and majority_stays(first, second) >= self.threshold
 
 
 RULES: dict[str, type[Any]] = {rule.name: rule for rule in (EarlyStopping, AdaptiveConsistency, Full)}

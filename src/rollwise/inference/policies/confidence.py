@@ -2,12 +2,15 @@
 
 Source: Fu et al. 2025, "Deep Think with Confidence" (arXiv 2508.15260). A token's confidence is minus the mean
 log-probability of its k most likely tokens: high where one token has nearly all the mass, as the others' are then tiny.
-Taken from there: the confidences of tokens, groups, bottom, lowest and tail; voting weighted by confidence among the
-most confident top eta percent; and, online, the warm-up that sets the threshold, the consensus that stops, and the vote
-of those at or above the threshold, the warm-up's among them.
+Taken from there: the confidence of tokens (equation 2), of groups (4) and of the lowest group (6); voting weighted by
+confidence among the most confident top eta percent (Algorithm 1); and, online (Algorithm 2), the warm-up that sets the
+threshold, the consensus that stops, and the vote of those at or above the threshold, the warm-up's among them. Not
+here: the bottom 10 percent of groups (5) and the tail (7), which are for whole traces.
 
-Left open there, and decided here: a group is a whole window, and a trace shorter than one is a single group; the
-threshold is linearly interpolated between the traces'; a trace of exactly the threshold is kept.
+The paper leaves open, and the authors' code (facebookresearch/deepconf) does as here: a group is a whole window, and a
+trace shorter than one is a single group; the threshold is linearly interpolated between the traces' (section 4.1 also
+calls it the least of the top eta percent); a trace of exactly the threshold is kept; k is 20. That code has no
+consensus: it draws all.
 """
 
 from __future__ import annotations
@@ -88,12 +91,12 @@ class DeepConfPolicy:
 
     Args:
         warmup: N_init; 16 in the paper.
-        keep: eta, in percent: 10 (DeepConf-low, saves most) or 90 (DeepConf-high).
-        window: Tokens of a group.
+        keep: eta, in percent: 10 (DeepConf-low, saves most) or 90 (DeepConf-high, the default of the authors' package).
+        window: Tokens of a group; 2048 in the paper.
         consensus: tau; 0.95 in the paper. Above 1 never stops.
         width: Candidates that run at once after the warm-up; 0 for all. The paper's consensus is looked at between
             candidates, so that fewer at a time draw fewer in all.
-        interval: Steps between looks; a group that fell below is found at the next.
+        interval: Steps between looks; a group that fell below is found at the next. The paper looks at every token.
     """
 
     name = "deepconf"

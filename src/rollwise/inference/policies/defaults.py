@@ -38,10 +38,13 @@ def with_defaults(name: str, given: Mapping[str, Any], *, k: int, limit: int) ->
     {'warmup': 8, 'interval': 4}
     """
     own = rhythm(limit)
-    if name in (Prune.name, Utility.name, UtilityOneByOne.name) or (name == Sequential.name and given.get("below")):
+    if name in (Prune.name, Utility.name, UtilityOneByOne.name):
         return own | dict(given)
-    if name == DeepConfPolicy.name:
-        return {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"], **given}
+    if (name == EarlyStop.name and not given.get("finished")) or (name == Sequential.name and given.get("below")):
+        return own | dict(given)
+    if name == DeepConfPolicy.name:  # in proportion, but at most the paper's
+        most = {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"]}
+        return {option: min(value, getattr(DeepConfPolicy, option)) for option, value in most.items()} | dict(given)
     return dict(given)
 
 

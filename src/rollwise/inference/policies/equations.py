@@ -8,8 +8,8 @@ from rollwise.inference.policies.candidates import BoolArray, Candidates, FloatA
 
 
 def losers(candidates: Candidates, among: BoolArray, threshold: float, keep: int) -> tuple[int, ...]:
-    """Of some (K,) running ones those valued below `threshold`, lowest first: as many as leave `keep` or finished."""
-    there = int((candidates.running | candidates.finished).sum())
+    """Of some (K,) running ones those valued below `threshold`, lowest first: as many as leave `keep` running."""
+    there = int(candidates.running.sum())
     low = np.flatnonzero(among & (candidates.values < threshold))
     order = low[np.argsort(candidates.values[low], kind="stable")]
     return tuple(order[: max(0, there - keep)].tolist())

@@ -1,6 +1,7 @@
 """The decoder's policies: which candidates of best-of-N are carried on. Pure functions; numpy alone.
 
 Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All are the paper's but `UtilityOneByOne` and `Sequential`.
+What it leaves open of `Prune` and `EarlyStop` is as in its authors' code (`ziprc/adaptive_decode.py`).
 `warmup` and `interval` are by default those of its 1024 tokens; the commands scale them to theirs (`defaults.py`).
 """
 
@@ -59,14 +60,15 @@ class _Periodic:
 
 @dataclass(frozen=True, kw_only=True)
 class Prune(_Periodic):
-    """Every `interval` steps from `warmup` on abandon those valued below `threshold`, lowest first; keep some.
+    """Every `interval` steps from `warmup` on abandon those valued below `threshold`, lowest first; keep some running.
 
-    Those that are finished count among those kept. Defaults: Table 7, for responses of some 300 tokens.
+    Finished ones do not count among those kept, as in the authors' decoder. Defaults: Table 7, for responses of some
+    300 tokens.
 
     Args:
         warmup: First step at which candidates are abandoned, in tokens.
         interval: Steps between.
-        keep: k_min, candidates that are kept whatever their value.
+        keep: k_min, running candidates that are kept whatever their value.
         threshold: Only candidates below are abandoned.
     """
 
@@ -84,12 +86,15 @@ class Prune(_Periodic):
 class EarlyStop(_Periodic):
     """Once the best running candidate's smoothed value reaches `threshold`, commit to it and abandon the others.
 
+    Section 3.2 does not say when it looks. The authors' decoder looks when it prunes: at step 128 and every 32 steps.
+    The commands take that, in proportion to their limit, but with `finished` every step.
+
     Args:
         threshold: tau; the paper sweeps 0.7 to 0.95 and reports 0.8.
         warmup: First step at which it may commit.
         interval: Steps between.
         finished: Ours: a finished candidate may be the best too, by the head's verdict if it has one; then all that run
-            are abandoned.
+            are abandoned. It looks whenever one finishes, too.
     """
 
     name = "early-stop"
@@ -99,7 +104,7 @@ class EarlyStop(_Periodic):
     finished: bool = False
 
     def decide(self, candidates: Candidates) -> Decision:
-        if candidates.step < self.warmup:
+        if candidates.step < self.warmup or not (self.finished or self.due(candidates.step)):
             return CARRY_ON
         among = self.warm(candidates) | candidates.finished if self.finished else self.warm(candidates)
         there = np.flatnonzero(among)
@@ -140,8 +145,10 @@ class Utility(Charged):
     """Keep candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max: section 3.2's rule.
 
     It is said of all candidates at once, as the paper says it, so several winners may each fall for the sake of the
-    others. The best candidate stays if all would go, which the paper leaves open. The product is the chance that only j
-    succeeds where rewards are 0 and 1; states outside [0, 1] are first scaled to it, and the gain by their range.
+    others. Finished candidates are in the product, and the best one stays if all would go, which the paper leaves open;
+    in the authors' decoder the product is over running ones, and the best two of them always stay. The product is the
+    chance that only j succeeds where rewards are 0 and 1; states outside [0, 1] are first scaled to it, and the gain by
+    their range.
 
     Args:
         beta: Charge on all remaining tokens; the paper sweeps 0.002 to 0.1.

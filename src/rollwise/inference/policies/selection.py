@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rollwise.answers import boxed_answer
 from rollwise.errors import ConfigError
-from rollwise.inference.policies.candidate_group import Candidate, Result
+from rollwise.inference.policies.candidate_group import FINISHED, Candidate, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
 from rollwise.options import check_name
 from rollwise.tasks.tags import extract_answer
@@ -118,9 +118,10 @@ def choose(
 ) -> Candidate | None:
     """The answer to a prompt, from what came of it; None if no candidate is complete.
 
-    With the rule `confident` only those vote whom the policy's `voters` admits, each with the weight of its lowest
-    group; the others only where none of those has an answer. With the rule `checked` it is the majority of those whose
-    text passes the check, and of all where none does.
+    With the rule `value-end` one that was cut off at the token limit is chosen only where none finished (section 3.2 of
+    ZIP-RC-Lite: "among finished, non-pruned samples"). With the rule `confident` only those vote whom the policy's
+    `voters` admits, each with the weight of its lowest group; the others only where none of those has an answer. With
+    the rule `checked` it is the majority of those whose text passes the check, and of all where none does.
 
     Args:
         result: The prompt's candidates.
@@ -142,6 +143,9 @@ def choose(
         if check is None:
             raise ConfigError("rule 'checked' needs a check, text -> bool")
         among, rule = [one for one in among if check(one.text)] or among, "majority"
+    if rule == "value-end":
+        finished = [one for one in among if one.state == FINISHED and not np.isnan(one.value_end)]
+        among = finished or among
     values = [candidate.value_end for candidate in among]
     if rule == CONFIDENT:
         voters = getattr(policy, "voters", None)

@@ -121,7 +121,7 @@ class EarlyStoppingVote(_Voting, EarlyStopping):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveConsistencyVote(_Voting, AdaptiveConsistency):
-    """No further candidate once the majority stays the majority with probability > `threshold` (Aggarwal et al. 2023).
+    """No further candidate once the majority stays the majority with probability >= `threshold` (Aggarwal et al. 2023).
 
     >>> AdaptiveConsistencyVote().first(8)
     1

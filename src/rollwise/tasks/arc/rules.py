@@ -104,4 +104,5 @@ RULES: dict[str, Rule] = {
     "fill": Rule(filled, two_ends),
     "gravity": Rule(fallen, scattered),
 }
-"""Rules by name, of the kinds of the 1D-ARC data set (arXiv:2305.18354)."""
+"""Rules by name. Moves by 1 and 2, hollow and fill are kinds of the 1D-ARC data set (arXiv:2305.18354), whose mirror
+turns a block about a marked cell. Ours are the move to the left, the mirror about the row's middle, and gravity."""
