@@ -25,8 +25,9 @@ class VIP(Allocator):
 
     Our sources are reviews of the paper with its formulas, two reimplementations that follow its section 5.1, and the
     authors' code of 2025, not the paper's text. From the first two: the prior 0, and the median distance as the width
-    of the kernel. From the code: the noise 1e-4, and rates at least 1e-6 off 0 and 1. The code's last state has the
-    prior -1, the width 0.4, at least 4 rollouts, and one more term in RLOO's sum.
+    of the kernel. From the code: the noise 1e-4, and rates at least 1e-6 off 0 and 1. Elsewhere the code departs from
+    them: the prior is -1, the width 0.4, the least 4, its first trainer learns from the last batch alone, and RLOO's
+    sum has one more term.
 
     A batch costs one evaluation of the kernel for each of its prompts and each of the pool. A prompt that joins the
     pool later begins at the prior.
