@@ -78,7 +78,7 @@ def add_features(
     """A data set of `datasets` with a column `prompt`, or a `PromptPool`, with `prompt_features` as one more column.
 
     What needs an `embedding` can then be used on any prompts: `EmbeddingJudged`, `FrontierReplay`,
-    `BOTS(implicit="kernel")`, `DOTS`, `SEC(clusters=...)`.
+    `BOTS(implicit="kernel")`, `DOTS`, `SEC(clusters=...)`, the allocator `vip`.
 
     Raises:
         ConfigError: neither of the two, no column `prompt`, or it has such a column already.

@@ -53,7 +53,7 @@ def remembered(allocator: Allocator | None, pool: PromptPool) -> dict[str, tuple
         return {}
     columns: dict[str, tuple[type, Any]] = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
     if allocator.predicts:
-        remedy = "add it, or take the allocator 'variance-informed', which goes by the curriculum's belief"
+        remedy = "add one (rollwise.models.add_features), or take the allocator 'variance-informed', which needs none"
         pool.require("embedding", type(allocator).__name__, remedy)
         columns["predicted_logit"] = (np.float64, 0)
     return columns
