@@ -8,7 +8,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.allocators import Rates
-from rollwise.estimators.gaussian_process import kernel_width, updated_logits
+from rollwise.estimators.gaussian_process import GaussianProcess, kernel_width
 
 
 def clusters(*places: float) -> rw.PromptPool:
@@ -18,24 +18,24 @@ def clusters(*places: float) -> rw.PromptPool:
 
 def test_the_posterior_mean_by_hand() -> None:
     """Width 1, the median of 1, 1 and 2. ln 3 / 1.0001 = 1.098502; times e^-1/2 and e^-2 at the distances 1 and 2."""
-    points = np.array([[0.0], [1.0], [2.0]])
-    first = updated_logits(np.zeros(3), points, np.array([0]), np.array([0.75]))
+    process = GaussianProcess(np.array([[0.0], [1.0], [2.0]]))
+    first = process.updated(np.zeros(3), np.array([0]), np.array([0.75]))
     assert first == pytest.approx([1.098612, 0.666276, 0.148666], abs=1e-6)
-    second = updated_logits(first, points, np.array([2]), np.array([0.25]))  # (-1.098612 - 0.148666) / 1.0001
+    second = process.updated(first, np.array([2]), np.array([0.25]))  # (-1.098612 - 0.148666) / 1.0001
     assert second == pytest.approx([1.098612 - 0.168784, 0.666276 - 0.756437, -1.098612], abs=1e-6)
 
 
 def test_a_batch_is_learned_at_once() -> None:
     """ln 3 and -ln 3 at the distance 2: weights +-ln 3 / (1.0001 - e^-2), which cancel out in the middle."""
     points = np.array([[0.0], [1.0], [2.0], [-1.0]])  # distances 1, 2, 1, 1, 2, 3: the median is 1.5
-    logits = updated_logits(np.zeros(4), points, np.array([0, 2]), np.array([0.75, 0.25]))
+    logits = GaussianProcess(points).updated(np.zeros(4), np.array([0, 2]), np.array([0.75, 0.25]))
     near, middle, far = (np.exp(-(d**2) / (2 * 1.5**2)) for d in (1, 2, 3))
     weight = np.log(3.0) / (1.0001 - middle)
     assert logits == pytest.approx([np.log(3.0), 0.0, -np.log(3.0), weight * (near - far)], abs=1e-12)
 
 
 def test_groups_of_one_outcome_are_kept_off_infinity() -> None:
-    logits = updated_logits(np.zeros(2), np.array([[0.0], [0.0]]), np.array([0]), np.array([0.0]))
+    logits = GaussianProcess(np.array([[0.0], [0.0]])).updated(np.zeros(2), np.array([0]), np.array([0.0]))
     assert logits == pytest.approx([np.log(1e-6), np.log(1e-6)], rel=1e-3)
 
 
@@ -44,7 +44,7 @@ def test_equal_points_have_a_width_and_blocks_agree_with_the_whole() -> None:
     rng = np.random.default_rng(0)
     points, slots = rng.normal(size=(9000, 3)), np.arange(0, 9000, 1000)
     rates = rng.random(9)
-    logits = updated_logits(np.zeros(9000), points, slots, rates)
+    logits = GaussianProcess(points).updated(np.zeros(9000), slots, rates)
     distances = np.linalg.norm(points[:, None] - points[slots], axis=2)
     kernel = np.exp(-(distances**2) / (2 * kernel_width(points) ** 2))
     weights = np.linalg.inv(kernel[slots] + 1e-4 * np.eye(9)) @ np.log(rates / (1 - rates))

@@ -101,13 +101,17 @@ class Allocator(Declared, ABC):
         columns = np.minimum(np.arange(high - low) + (first - low)[:, None], high - low - 1)
         return np.take_along_axis(values, columns, axis=1)
 
+    def most(self, mean: int) -> int:
+        """The greatest number of rollouts of a prompt, where `mean` is their mean."""
+        return 4 * mean if self.max_rollouts is None else self.max_rollouts
+
     def bounds(self, mean: int) -> tuple[int, int]:
         """The least and the greatest number of rollouts of a prompt, where `mean` is their mean.
 
         Raises:
             ConfigError: the mean is outside.
         """
-        low, high = self.min_rollouts, 4 * mean if self.max_rollouts is None else self.max_rollouts
+        low, high = self.min_rollouts, self.most(mean)
         if not low <= mean <= high:
             raise ConfigError(
                 f"{type(self).__name__} gives each prompt {low} to {high} rollouts, and the mean is to be {mean}; "

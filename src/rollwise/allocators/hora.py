@@ -32,8 +32,7 @@ class Hora(InRounds):
         self.pilots, self.max_rollouts = pilots, max_rollouts
 
     def bounds(self, mean: int) -> tuple[int, int]:
-        pilots = mean // 2 if self.pilots is None else self.pilots
-        high = 4 * mean if self.max_rollouts is None else self.max_rollouts
+        pilots, high = mean // 2 if self.pilots is None else self.pilots, self.most(mean)
         if not 1 <= pilots < mean <= high:
             raise ConfigError(
                 f"Hora makes {pilots} pilots of each prompt and at most {high} rollouts, and the mean is to be {mean}, "

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rollwise.estimators.evenly import evenly
 from rollwise.estimators.evidence import ImplicitEvidence
 from rollwise.estimators.implicit import fitted_temperature, kernel_rates, kernel_rates_of_others, layer_norm, unit_norm
 from rollwise.options import Count, Positive
@@ -56,7 +57,7 @@ class Kernel(ImplicitEvidence):
         if self.references is not None and len(slots) > self.references:
             # evenly through the batch in the order of rates, which keeps their spread
             order = np.argsort(rates, kind="stable")
-            some = order[(np.arange(self.references) * len(order)) // self.references]
+            some = order[evenly(len(order), self.references)]
             slots, rates = slots[some], rates[some]
         temperature = self._fitted(slots, rates) if self.temperature is None else self.temperature
         return kernel_rates(rates, self.embedding, slots, temperature=temperature)
@@ -69,6 +70,6 @@ class Kernel(ImplicitEvidence):
         return super().saved_options() | {"most": _MOST_BEFORE if self.most is None else self.most}
 
     def _fitted(self, slots: np.ndarray, rates: np.ndarray) -> float:
-        some = (np.arange(min(len(slots), _FITTED_ON)) * len(slots)) // min(len(slots), _FITTED_ON)
+        some = evenly(len(slots), _FITTED_ON)
         points = self.embedding[slots[some]]
         return fitted_temperature(rates[some], points @ points.T)

@@ -11,13 +11,15 @@ from rollwise.allocators import ALLOCATORS, Allocator, Rates, make_allocator
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError
-from rollwise.estimators.gaussian_process import updated_logits
+from rollwise.estimators.gaussian_process import GaussianProcess, rates_at
 from rollwise.pool import PromptPool
 from rollwise.tickets import Evidence
 
+_ALLOTTED: dict[str, tuple[type, Any]] = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
+"""What is remembered of each prompt for an allocator: the solved share of its last group, and its size."""
+
 AllocatorOption = Allocator | Mapping[str, Any] | str | None
 _EDGE = 1e-9
-_STEEP = 20.0  # a logit whose rate differs from 0 or 1 by 2e-9
 
 
 def read_allocator(value: Any) -> Allocator | None:
@@ -43,23 +45,26 @@ def describe_allocator(allocator: Allocator) -> dict[str, Any]:
     return {"allocator": type(allocator).__name__, **allocator.saved_options()}
 
 
-def remembered(allocator: Allocator | None, pool: PromptPool) -> dict[str, tuple[type, Any]]:
-    """Columns that an allocator needs: the solved share of each prompt's last group, its size; and a predicted logit.
-
-    Raises:
-        MissingColumnError: the allocator predicts rates, and the pool has no embeddings.
-    """
+def remembered(allocator: Allocator | None) -> dict[str, tuple[type, Any]]:
+    """The columns that an allocator needs; one that predicts has the logit of the predicted rate, too."""
     if allocator is None:
         return {}
-    columns: dict[str, tuple[type, Any]] = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
-    if allocator.predicts:
-        remedy = "add one (rollwise.models.add_features), or take the allocator 'variance-informed', which needs none"
-        pool.require("embedding", type(allocator).__name__, remedy)
-        columns["predicted_logit"] = (np.float64, 0)
-    return columns
+    return _ALLOTTED | ({"predicted_logit": (np.float64, 0)} if allocator.predicts else {})
 
 
-def note(columns: Columns, judged: Evidence, pool: PromptPool) -> None:
+def predictor_of(allocator: Allocator | None, pool: PromptPool) -> GaussianProcess | None:
+    """What predicts the rates of an allocator that has predictions of its own.
+
+    Raises:
+        MissingColumnError: the pool has no embeddings to predict from.
+    """
+    if allocator is None or not allocator.predicts:
+        return None
+    remedy = "add one (rollwise.models.add_features), or take the allocator 'variance-informed', which needs none"
+    return GaussianProcess(pool.require("embedding", type(allocator).__name__, remedy))
+
+
+def note(columns: Columns, judged: Evidence, predictor: GaussianProcess | None) -> None:
     """Remember the groups, each of which has a reward; the rest of a screened group together with its screening."""
     if not len(judged):
         return
@@ -68,16 +73,16 @@ def note(columns: Columns, judged: Evidence, pool: PromptPool) -> None:
     total = solved * count + np.where(before > 0, columns["last_solved"][judged.slots], 0.0) * before
     columns["last_solved"][judged.slots] = np.where(before > 0, total / (before + count), solved)
     columns["last_count"][judged.slots] = before + count
-    if "predicted_logit" in columns:
+    if predictor is not None:
         logits, rates = columns["predicted_logit"], columns["last_solved"][judged.slots]
-        logits[:] = updated_logits(logits, pool.columns["embedding"], judged.slots, rates)
+        logits[:] = predictor.updated(logits, judged.slots, rates)
 
 
 def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.ndarray] | None) -> Rates:
     """Rates of slots (K,): those predicted, else by the mean and deviation (K,) of `belief`, else the last group."""
     last, count = columns["last_solved"][slots], columns["last_count"][slots]
     if "predicted_logit" in columns:
-        p = 1.0 / (1.0 + np.exp(-np.clip(columns["predicted_logit"][slots], -_STEEP, _STEEP)))
+        p = rates_at(columns["predicted_logit"][slots])
         return Rates(p, 1.0 - p, last)
     if belief is None:
         solved = np.where(count > 0, last, 0.0) * count
@@ -97,7 +102,7 @@ def allot(
     sizes = np.full(len(picks), mean, dtype=np.int64)
     have, free = picks.have, np.flatnonzero(~picks.railed)
     if len(free):
-        rates = rates_of(columns, picks.slots, belief if allocator.belief == "method" else None)
+        rates = rates_of(columns, picks.slots, belief)
         own = Rates(rates.alpha[free], rates.beta[free], rates.last[free], have[free] if have.any() else None)
         sizes[free] = allocator.allocate(own, mean)
     return np.asarray(sizes - have)

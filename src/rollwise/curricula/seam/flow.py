@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.columns import Columns
-from rollwise.curricula.seam.allotment import allot, note, remembered
+from rollwise.curricula.seam.allotment import allot, note, predictor_of, remembered
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
@@ -118,7 +118,8 @@ class Flow(Consulting):
         if self.allocator is not None and purpose == "train":
             if self.allocator.in_rounds:
                 return [n_rollouts if railed else None for railed in picks.railed.tolist()]  # type: ignore[return-value]
-            belief = self.believed(picks.slots)
+            own = self.predictor is not None or self.allocator.belief == "last"
+            belief = None if own else self.believed(picks.slots)
             sizes: list[int] = allot(self.allocator, picks, n_rollouts, self.columns, belief).tolist()
             return sizes
         return [n_rollouts - have if have < n_rollouts else n_rollouts for have in picks.have.tolist()]
@@ -128,7 +129,7 @@ class Flow(Consulting):
         judged = evidence.where(evidence.judged)
         self.columns["streak"][judged.slots] = judged.streaks(self.columns["streak"][judged.slots])
         if self.allocator is not None:
-            note(self.columns, judged, self.pool)
+            note(self.columns, judged, self.predictor)
         if evidence.probe.any():
             self.observe_probes(evidence.where(evidence.probe))
         trained = evidence.where(~evidence.probe)
@@ -227,8 +228,8 @@ class Flow(Consulting):
         """Begin with this pool, every prompt on hold; a child shares the `ledger` of the curriculum it is in."""
         self._pool = pool
         self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
-        allotted = remembered(self.allocator, pool)
-        self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **allotted, **self.columns_spec})
+        self.predictor = predictor_of(self.allocator, pool)
+        self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **remembered(self.allocator), **self.columns_spec})
         self.rng = RngStreams(self.seed)
         self.id_hashes = pool.id_hashes
         self.step = self.tokens = 0

@@ -27,8 +27,8 @@ from rollwise.inference.policies import (
     UntilChecked,
     Utility,
     UtilityOneByOne,
+    deepconf_defaults,
     rhythm,
-    with_defaults,
 )
 from rollwise.options import Count, Share, check_fields, check_whole
 
@@ -181,7 +181,7 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][2:5]
     ['utility 0.02', 'utility-at-once 0.02', 'utility-one-by-one 0.02']
     """
-    beat: dict[str, Any] = {"warmup": int(config.warmup or 1), "interval": int(config.interval or 1)}
+    beat: dict[str, Any] = _rhythm(config)
     typical: dict[str, Any] = {**beat, "normalise_by": "typical"}
     prune = partial(Prune, keep=config.prune_keep, **beat)
     found = [Setting(BASELINE, BASELINE, BestOfN())]
@@ -203,6 +203,10 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     return found + peers_of(config, check)
 
 
+def _rhythm(config: EvaluationConfig) -> dict[str, int]:
+    return {"warmup": int(config.warmup or 1), "interval": int(config.interval or 1)}
+
+
 def _each(
     family: str, policy: Callable[..., Policy], option: str, values: Iterable[float], name: str = "", **more: Any
 ) -> list[Setting]:
@@ -219,9 +223,7 @@ def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[S
     found += _each("adaptive-consistency", AdaptiveConsistencyVote, "threshold", config.confidences, **voting)
     if check is not None:
         found.append(Setting("check", "check", UntilChecked(), rule=CHECKED, signal=NOTHING, check=check))
-    given = {"window": int(config.warmup or 1), "interval": int(config.interval or 1)}
-    given = {option: min(value, getattr(DeepConfPolicy, option)) for option, value in given.items()}
-    own = with_defaults(DeepConfPolicy.name, given, k=config.num_generations, limit=config.limit)
+    own = deepconf_defaults(_rhythm(config), config.num_generations)
     confident: dict[str, Any] = {"rule": CONFIDENT, "signal": CONFIDENCE}
     return found + _each("deepconf", partial(DeepConfPolicy, **own), "keep", config.keeps, **confident)
 

@@ -23,7 +23,7 @@ from rollwise.inference.policies.candidates import (
     votes,
 )
 from rollwise.inference.policies.confidence import DeepConfPolicy, TokenConfidence
-from rollwise.inference.policies.defaults import policy_for, rhythm, with_defaults
+from rollwise.inference.policies.defaults import deepconf_defaults, policy_for, rhythm, with_defaults
 from rollwise.inference.policies.policies import (
     PEERS,
     POLICIES,
@@ -87,6 +87,7 @@ __all__ = [
     "allocate",
     "answer_key",
     "choose",
+    "deepconf_defaults",
     "make_policy",
     "needs_signal",
     "policy_for",

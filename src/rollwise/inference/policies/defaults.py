@@ -38,14 +38,24 @@ def with_defaults(name: str, given: Mapping[str, Any], *, k: int, limit: int) ->
     {'warmup': 8, 'interval': 4}
     """
     own = rhythm(limit)
-    if name in (Prune.name, Utility.name, UtilityOneByOne.name):
-        return own | dict(given)
-    if (name == EarlyStop.name and not given.get("finished")) or (name == Sequential.name and given.get("below")):
-        return own | dict(given)
-    if name == DeepConfPolicy.name:  # in proportion, but at most the paper's
-        most = {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"]}
-        return {option: min(value, getattr(DeepConfPolicy, option)) for option, value in most.items()} | dict(given)
-    return dict(given)
+    if name == DeepConfPolicy.name:
+        return deepconf_defaults(own, k) | dict(given)
+    periodic = (
+        name in (Prune.name, Utility.name, UtilityOneByOne.name)
+        or (name == EarlyStop.name and not given.get("finished"))
+        or (name == Sequential.name and given.get("below"))
+    )
+    return own | dict(given) if periodic else dict(given)
+
+
+def deepconf_defaults(beat: Mapping[str, int], k: int) -> dict[str, int]:
+    """Options of `deepconf` for a rhythm, `beat`, and K candidates: in proportion, but at most its paper's.
+
+    >>> deepconf_defaults(rhythm(64_000), 512)
+    {'warmup': 16, 'window': 2048, 'interval': 16}
+    """
+    own = {"warmup": max(1, k // 2), "window": beat["warmup"], "interval": beat["interval"]}
+    return {option: min(value, getattr(DeepConfPolicy, option)) for option, value in own.items()}
 
 
 def policy_for(name: str, given: Mapping[str, Any], *, k: int, limit: int) -> Policy:

@@ -1,0 +1,15 @@
+"""A part of many, taken evenly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def evenly(n: int, most: int) -> np.ndarray:
+    """Of 0, ..., n - 1 at most so many, evenly from the first on, int64; all where there are no more.
+
+    >>> evenly(10, 4).tolist(), evenly(3, 4).tolist()
+    ([0, 2, 5, 7], [0, 1, 2])
+    """
+    count = min(n, most)
+    return (np.arange(count) * n) // max(count, 1)
