@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.sets import read_comparison
 
@@ -65,11 +65,14 @@ def test_the_baseline_and_the_oracle_of_grouped_runs(tmp_path: Path) -> None:
 
 
 def test_grouped_runs_that_can_not_be_read_are_named(tmp_path: Path) -> None:
-    found = group_runs([write_run(tmp_path / "a", curriculum="sec"), tmp_path / "nowhere"])
-    (problem,) = found.problems
-    assert "nowhere' is not a folder" in str(problem)
-    with pytest.raises(ConfigError, match=r"no run to compare; .*nowhere"):
-        group_runs([tmp_path / "nowhere"])
+    run, empty = write_run(tmp_path / "a", curriculum="sec"), tmp_path / "empty"
+    empty.mkdir()
+    (problem,) = group_runs([run, empty]).problems
+    assert "empty' has no metrics.jsonl" in str(problem)
+    with pytest.raises(ConfigError, match=r"no run to compare; .*empty"):
+        group_runs([empty])
+    with pytest.raises(StateFileError, match="nowhere' is not a folder"):
+        group_runs([run, tmp_path / "nowhere"])
     with pytest.raises(ConfigError, match="give run folders"):
         group_runs([])
 

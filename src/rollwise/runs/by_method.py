@@ -46,13 +46,15 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
     A method's label is its curriculum, its options, its gate, and whatever else differs between the runs, as in
     `prioritized (ema=0.9) + mixed, steps=200`. A run without a config is labelled by its folder: `METHOD` of
     `METHOD/seed3` and `METHOD-seed3`. Where methods would have the same label, and where a method has the same seed
-    twice, the folder is added to it. Every run is in exactly one method; a folder that is given twice counts once.
+    twice, the folder is added to it. Every run is in exactly one method; a folder that is given twice counts once. A
+    folder without a readable run is left out, and is among the problems.
 
     Args:
         paths: The runs' folders.
         baseline: The label to compare with; by default `uniform`, where there is one, else the first run's.
 
     Raises:
+        StateFileError: A path does not exist.
         ConfigError: No run can be read, `baseline` is none of the labels, or some of the runs, and not all, are of a
             comparison's seeds for choosing.
     """
@@ -61,6 +63,8 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
         try:
             read.append(read_run(path))
         except RollwiseError as error:
+            if not path.exists():  # a name that is mistyped: nobody would see that a run is missing
+                raise
             problems.append(Problem("", None, "damaged", f"{error}; it is left out"))
     if not read:
         raise ConfigError(f"no run to compare; {problems[0].text if problems else 'give run folders'}")
