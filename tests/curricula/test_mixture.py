@@ -118,6 +118,12 @@ def test_one_lane_may_probe_and_two_may_not() -> None:
         rw.Mixture(lanes={"a": (1, rw.LILO()), "b": (1, rw.SFL())})
 
 
+def test_a_lane_that_probes_hears_how_many_prompts_are_wanted_of_it() -> None:
+    """LILO measures four times as many as its lane will give: of 16 prompts a quarter, so 4 * 4."""
+    mixture = rw.Mixture(pool_of(200), lanes={"measured": (1, rw.LILO()), "uniform": (3, rw.Uniform())}, seed=0)
+    assert len(mixture.probe(200, wanted=16)) == 16
+
+
 def test_a_ticket_says_what_its_lane_believes_and_where_it_believes_nothing_what_another_does() -> None:
     """One prompt told 3 of 4: a Beta belief from (1, 1) without forgetting has the mean (1 + 3) / (2 + 4) = 2/3."""
     lanes = {"uniform": (1, rw.Uniform()), "bots": (1, rw.BOTS(implicit="none", forgetting=0.0, sampling="mean"))}

@@ -38,6 +38,15 @@ def test_ask_tell_advance() -> None:
     assert service.metrics()["told"] == 8
 
 
+def test_probes_are_asked_for_through_the_service() -> None:
+    """LILO measures four times as many prompts as the next ask wants."""
+    service = make(method="lilo")
+    probes = service.probe(40, worker="w", n_rollouts=8, wanted=2)
+    assert {ticket.purpose for ticket in probes} == {"measure"}
+    assert len(probes) == 8
+    assert service.status()["by_worker"] == {"w": 8}
+
+
 def test_one_by_one_is_as_in_batches() -> None:
     """Asks without a step do not move the clock."""
     one, many = make(method="bots"), make(method="bots")

@@ -80,11 +80,14 @@ class Mixture(
             parts.append(self._from_lane(name, left))
         return Picks.join(parts)
 
+    def part_of(self, name: str, k: int) -> int:
+        quotas, _ = self._quotas(k)
+        return quotas[name]
+
     def questions(self, k: int) -> list[Question]:
         if self.asker is None:
             return []
-        quotas, _ = self._quotas(k)  # what its lane will be asked for, and no more
-        return self.children[self.asker].questions(quotas[self.asker])
+        return self.children[self.asker].questions(self.part_of(self.asker, k))
 
     def _quotas(self, k: int) -> tuple[dict[str, int], dict[str, float]]:
         """Whole numbers that sum to `k`, by largest remainder of what each lane is owed; and what it is owed then."""

@@ -64,10 +64,16 @@ class RayService:
         self._call(CurriculumService.advance, step)
 
     def probe(
-        self, n: int, *, worker: str | None = None, step: int | None = None, n_rollouts: int | None = None
+        self,
+        n: int,
+        *,
+        worker: str | None = None,
+        step: int | None = None,
+        n_rollouts: int | None = None,
+        wanted: int | None = None,
     ) -> list[Ticket]:
         """As `CurriculumService.probe`."""
-        return self._call(CurriculumService.probe, n, worker=worker, step=step, n_rollouts=n_rollouts)
+        return self._call(CurriculumService.probe, n, worker=worker, step=step, n_rollouts=n_rollouts, wanted=wanted)
 
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:
         """As `CurriculumService.consult`."""

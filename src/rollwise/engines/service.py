@@ -118,13 +118,19 @@ class CurriculumService(Saving):
         self.run(lambda: self.desk.curriculum.advance(step))
 
     def probe(
-        self, n: int, *, worker: str | None = None, step: int | None = None, n_rollouts: int | None = None
+        self,
+        n: int,
+        *,
+        worker: str | None = None,
+        step: int | None = None,
+        n_rollouts: int | None = None,
+        wanted: int | None = None,
     ) -> list[Ticket]:
         """Prompts to roll out and tell about, but not to train on, as `Curriculum.probe`; most methods want none."""
         desk = self.desk
 
         def probe() -> list[Ticket]:
-            tickets = desk.curriculum.probe(n, step=step, n_rollouts=n_rollouts)
+            tickets = desk.curriculum.probe(n, step=step, n_rollouts=n_rollouts, wanted=wanted)
             desk.in_flight.add(tickets, worker, desk.clock())
             return tickets
 

@@ -133,9 +133,17 @@ class Composite(Curriculum):
         if self.prober is None:
             return Picks.join([])
         child = self.children[self.prober]
-        picks = child.select_probes(k)
+        child.next_ask = None if self.next_ask is None else max(1, self.part_of(self.prober, self.next_ask))
+        try:
+            picks = child.select_probes(k)
+        finally:
+            child.next_ask = None
         child.counters["probed"] += len(picks)
         return picks
+
+    def part_of(self, name: str, k: int) -> int:
+        """How many prompts `ask(k)` will want of a child; here all of them."""
+        return k
 
     def awaited(self) -> np.ndarray:
         return np.empty(0, dtype=np.int64) if self.prober is None else self.children[self.prober].awaited()

@@ -75,8 +75,11 @@ class PromptJudged(JudgeHolder, Composite):
 
     # ---- choosing ----
 
+    def part_of(self, name: str, k: int) -> int:
+        return self.candidate_multiplier * k
+
     def select(self, k: int) -> Picks:
-        wanted = min(self.candidate_multiplier * k, int(np.count_nonzero(self.free)))
+        wanted = min(self.part_of(_HISTORY, k), int(np.count_nonzero(self.free)))
         candidates = self.history.select(wanted)
         self.history.mark(candidates)
         self.hold(candidates.slots)
