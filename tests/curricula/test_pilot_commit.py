@@ -105,3 +105,13 @@ def test_a_state_goes_on() -> None:
     assert calls[0] == calls[1]
     asked = [[t.prompt_id for t in train(one, 3)] for one in (curriculum, other)]
     assert asked[0] == asked[1]
+
+
+def test_who_waits_is_drawn_at_random_each_time_it_qualifies() -> None:
+    """All qualify, twice as many as train. A tie-breaker that changes with training alone left some out."""
+    curriculum = made(24, max_age=1)
+    for _ in range(60):
+        pilots(curriculum, [2], wanted=2)
+        train(curriculum, 2)
+    assert curriculum.metrics()["coverage"] == 1.0
+    assert curriculum.columns["asked"].max() < 3 * 120 / 24

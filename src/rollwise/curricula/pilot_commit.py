@@ -8,6 +8,7 @@ import numpy as np
 
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.speed import SPEED
+from rollwise.draws import ties
 from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
@@ -81,7 +82,8 @@ class PilotCommit(
         return np.asarray((judged.mean >= self.low) & (judged.mean <= self.high))
 
     def first_in_line(self, slots: np.ndarray) -> np.ndarray:
-        return np.ones(len(slots), dtype=np.uint32)
+        """At random, anew each time a prompt qualifies, so that none that is only piloted loses for ever."""
+        return ties(self.rng.seed, self.id_hashes[slots], self.columns["qualified"][slots])
 
     def observe_probes(self, evidence: Evidence) -> None:
         super().observe_probes(evidence)

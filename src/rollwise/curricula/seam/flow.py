@@ -276,3 +276,8 @@ class Flow(Consulting):
     def ties(self, slots: np.ndarray) -> np.ndarray:
         """uint32 tie-breakers (K,): random over prompts and visits, but the same whatever the order of events."""
         return TieBreaks(self.rng, self.id_hashes, self.columns)(slots)
+
+    def ties_now(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 tie-breakers (K,) that differ from step to step, so that no prompt loses every tie."""
+        visits = self.columns["asked"][slots] + (np.int64(self.step) << 32)
+        return ties(self.rng.seed, self.id_hashes[slots], visits)
