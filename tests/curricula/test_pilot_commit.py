@@ -90,6 +90,9 @@ def test_what_is_all_right_leaves_the_pool_but_for_want_of_others() -> None:
     train(curriculum, 12)
     (call,) = pilots(curriculum, [4, 2], wanted=6)
     assert [int(x[1:]) % 2 for x in call] == [1] * 6
+    train(curriculum, 6)
+    (call,) = pilots(curriculum, [4, 2], wanted=24)  # a round of 24, and 12 prompts are left
+    assert sorted(call) == sorted(x for x in curriculum.pool.ids if int(x[1:]) % 2)
     assert len(curriculum.ask(24, n_rollouts=GROUP)) == 24
 
 
