@@ -8,7 +8,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.allocators import Rates
-from rollwise.estimators.gaussian_process import GaussianProcess, kernel_width
+from rollwise.estimators.gaussian_process import GaussianProcess, kernel_width, rates_at
 
 
 def clusters(*places: float) -> rw.PromptPool:
@@ -93,6 +93,41 @@ def test_a_saved_state_goes_on_exactly(options: dict[str, Any]) -> None:
     after = [step(one) for _ in range(4)]
     assert after == [step(other) for _ in range(4)]
     assert len({size for batch in after for _, size in batch}) > 1
+
+
+@pytest.mark.parametrize("tells", ["together", "one by one", "one by one, the last first, saved between"])
+def test_the_batch_of_a_step_is_learned_at_once_however_it_is_told(tells: str) -> None:
+    """The sizes are those of `GaussianProcess.updated` with the four prompts of each step as one batch."""
+    places = np.random.default_rng(2).normal(size=12)
+    curriculum = rw.Uniform(clusters(*places), seed=0, allocator="vip")
+    process, logits = GaussianProcess(places[:, None]), np.zeros(12)
+    for step in range(3):
+        tickets = curriculum.ask(4, step=step, n_rollouts=8)
+        slots = [int(t.prompt_id[1:]) for t in tickets]
+        p = rates_at(logits[slots])
+        sizes = [t.n_rollouts or 0 for t in tickets]
+        assert sizes == rw.VIP().allocate(Rates(p, 1 - p, p), 8).tolist()
+        solved = [slot % 4 * n // 4 for slot, n in zip(slots, sizes, strict=True)]
+        rows = zip(tickets, solved, sizes, strict=True)
+        outcomes = [rw.Outcome(t.id, [1.0] * k + [0.0] * (n - k)) for t, k, n in rows]
+        for one in [outcomes] if tells == "together" else [[o] for o in outcomes[:: -1 if "last" in tells else 1]]:
+            curriculum.tell(one)
+            if "saved" in tells:
+                curriculum.load_state_dict(json.loads(json.dumps(curriculum.state_dict())))
+        logits = process.updated(logits, np.array(slots), np.array(solved) / sizes)
+
+
+def test_what_was_screened_counts_in_the_same_step() -> None:
+    """Both pass the screening, p0 with one of four right: 3/16 of the variance, where p1 has 1/4."""
+    right = {"p0": [1.0, 0.0, 0.0, 0.0], "p1": [1.0, 1.0, 0.0, 0.0]}
+    found = []
+    for order in (1, -1):
+        speed = rw.SPEED(clusters(0.0, 1.0, 5.0), seed=0, allocator="vip")
+        for ticket in speed.probe(3, n_rollouts=16)[::order]:
+            speed.tell([rw.Outcome(ticket.id, right.get(ticket.prompt_id, [0.0] * 4))])
+        found.append({t.prompt_id: t.n_rollouts or 0 for t in speed.ask(2, n_rollouts=16)})
+    assert found[0] == found[1]
+    assert found[0]["p0"] < found[0]["p1"]
 
 
 def test_what_it_refuses() -> None:

@@ -156,6 +156,16 @@ def stopped(**options: Any) -> GaussianTarget:
     return curriculum
 
 
+def test_scores_below_zero_rise_too() -> None:
+    """verl's score is a mean reward, of whatever range."""
+    curriculum = GaussianTarget(pool_of(6, [0.25, 0.75], ("a", "b")), patience=2)
+    for score in (-9.0, -8.0, -7.0, -7.0):
+        curriculum.note_score(score)
+        assert not curriculum.profiling
+    curriculum.note_score(-7.5)
+    assert curriculum.profiling
+
+
 def other_rate(ticket: rw.Ticket) -> float:
     return 1.0 - rate_of(ticket)
 

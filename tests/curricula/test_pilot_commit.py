@@ -90,6 +90,9 @@ def test_what_is_all_right_leaves_the_pool_but_for_want_of_others() -> None:
     train(curriculum, 12)
     (call,) = pilots(curriculum, [4, 2], wanted=6)
     assert [int(x[1:]) % 2 for x in call] == [1] * 6
+    train(curriculum, 6)
+    (call,) = pilots(curriculum, [4, 2], wanted=24)  # a round of 24, and 12 prompts are left
+    assert sorted(call) == sorted(x for x in curriculum.pool.ids if int(x[1:]) % 2)
     assert len(curriculum.ask(24, n_rollouts=GROUP)) == 24
 
 
@@ -105,3 +108,13 @@ def test_a_state_goes_on() -> None:
     assert calls[0] == calls[1]
     asked = [[t.prompt_id for t in train(one, 3)] for one in (curriculum, other)]
     assert asked[0] == asked[1]
+
+
+def test_who_waits_is_drawn_at_random_each_time_it_qualifies() -> None:
+    """All qualify, twice as many as train. A tie-breaker that changes with training alone left some out."""
+    curriculum = made(24, max_age=1)
+    for _ in range(60):
+        pilots(curriculum, [2], wanted=2)
+        train(curriculum, 2)
+    assert curriculum.metrics()["coverage"] == 1.0
+    assert curriculum.columns["asked"].max() < 3 * 120 / 24

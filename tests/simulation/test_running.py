@@ -210,6 +210,14 @@ def test_a_gate_has_more_rolled_out_and_trains_on_what_it_admits() -> None:
     assert (log.effective_ratio * rolled).sum() == pytest.approx(totals["groups"] - totals["rejected"])
 
 
+def test_as_many_are_measured_as_the_first_round_of_a_gate_needs() -> None:
+    """The gate begins with 1.5 times 4 prompts, and LILO measures four candidates for each."""
+    world, _ = make_world(100, seed=0)
+    lilo = rw.LILO()
+    simulate(lilo, world, 1, 4, 8, gate=rw.DynamicSampling(sizing="ratio", max_rounds=1))
+    assert (lilo.metrics()["probed"], lilo.metrics()["asked"]) == (24, 6)
+
+
 def test_a_gate_finds_no_contrast_for_uniform_sampling() -> None:
     """It draws no other prompts. Steps that find less make more groups: the mean of the steps' shares is 0.08 above."""
     world, _ = make_world(200, learner=Learner(learning_rate=0.0, memorisation=0.0), seed=0)

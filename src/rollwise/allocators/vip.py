@@ -17,11 +17,12 @@ LEAST = {"vip": 3, "vip-rloo": 2}
 class VIP(Allocator):
     """Minimises the variance of the gradient; a Gaussian process over `embedding` predicts the success rates.
 
-    Nguyen et al. 2026 (arXiv 2602.01601). After each batch the process learns the batch's rates and predicts those of
-    all prompts, also of prompts never rolled out (`rollwise.estimators.gaussian_process`). A prompt of rate p with n
-    rollouts adds 4 p(1-p) (n-1) / n^2 to the variance with Dr. GRPO, and 4 p(1-p) / (n-1) with RLOO. Each rollout
-    lowers it by less than the one before (Dr. GRPO: from n = 3 on), so the greatest gains are the best division. Either
-    is the variance of a mean over a prompt's own rollouts, so prompts weigh the same.
+    Nguyen et al. 2026 (arXiv 2602.01601). Before the next prompts are asked for, the process learns the rates of the
+    batch that was told, at most 1024 prompts at a time, and predicts those of all prompts, also of prompts never rolled
+    out (`rollwise.estimators.gaussian_process`). A prompt of rate p with n rollouts adds 4 p(1-p) (n-1) / n^2 to the
+    variance with Dr. GRPO, and 4 p(1-p) / (n-1) with RLOO. Each rollout lowers it by less than the one before (Dr.
+    GRPO: from n = 3 on), so the greatest gains are the best division. Either is the variance of a mean over a prompt's
+    own rollouts, so prompts weigh the same.
 
     Our sources are reviews of the paper with its formulas, two reimplementations that follow its section 5.1, and the
     authors' code of 2025, not the paper's text. From the first two: the prior 0, and the median distance as the width

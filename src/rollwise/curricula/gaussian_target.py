@@ -143,7 +143,7 @@ class GaussianTarget(
 
     def build(self) -> None:
         self.begun = self.profiles = 0  # the step before the schedule's first, and how often it profiled
-        self.best, self.stale = -1.0, 0  # the best score, and evaluations since
+        self.best, self.stale = -1e10, 0  # the best score (below any: none yet), and evaluations since
         self.profiling = False
         super().build()
 

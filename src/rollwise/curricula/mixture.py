@@ -25,10 +25,11 @@ class Mixture(
     paper="composition: weighted lanes",
     needs="what its lanes need",
 ):
-    """Weighted lanes of other curricula: each chooses its share, all of them learn from everything.
+    """Weighted lanes of other curricula: each chooses its share, all of them learn from every group trained on.
 
     Shares are exact over time, whatever the size of an `ask`: what a lane is owed in fractions is carried over. What a
-    lane can't fill falls to the others. A ticket's lane is `<lane>/<the lane's own>`.
+    lane can't fill falls to the others. From rollouts that only measure or screen, the lane that asked for them learns
+    alone. A ticket's lane is `<lane>/<the lane's own>`.
 
     Args:
         pool: needs whatever the lanes' curricula need.

@@ -24,7 +24,7 @@ class Nested(
 ):
     """SEC (or DUMP) chooses the category of each prompt; BOTS, or any method that ranks, the prompt within it.
 
-    Both learn from all that is told. A ticket's lane is `<category>/<the prompt method's own>`.
+    Both learn from every group that is trained on. A ticket's lane is `<category>/<the prompt method's own>`.
 
     Args:
         pool: needs what the two need.

@@ -8,6 +8,7 @@ import numpy as np
 
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.speed import SPEED
+from rollwise.draws import ties
 from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
@@ -30,7 +31,8 @@ class PilotCommit(
     - Every step makes one round of pilots, also where a batch waits already. A round may come in several calls.
     - Pilots wait `max_age` steps at most; then their prompt is an ordinary one again. Those of a step's own rounds may
       be drawn in it; the release draws before it adds them. It also empties the buffer after each epoch, ours does not.
-    - A prompt that leaves the pool comes behind all others, so that `ask` never fails for want of prompts.
+    - A prompt that leaves the pool has no pilots more. `ask` gives it when there is no other, so that it never fails
+      for want of prompts.
     - A batch that the rounds don't fill has prompts without a pilot (lane `unscreened`), as with `SPEED`; the release
       stops with an error. Its option to train on some of the pilots only (off by default) is left out.
 
@@ -81,7 +83,14 @@ class PilotCommit(
         return np.asarray((judged.mean >= self.low) & (judged.mean <= self.high))
 
     def first_in_line(self, slots: np.ndarray) -> np.ndarray:
-        return np.ones(len(slots), dtype=np.uint32)
+        """At random, anew each time a prompt qualifies, so that none that is only piloted loses for ever."""
+        return ties(self.rng.seed, self.id_hashes[slots], self.columns["qualified"][slots])
+
+    def _not_yet_screened(self, k: int) -> np.ndarray:
+        slots = super()._not_yet_screened(k)
+        gone = self.columns["evicted"][slots]
+        self.release(slots[gone])
+        return np.asarray(slots[~gone])
 
     def observe_probes(self, evidence: Evidence) -> None:
         super().observe_probes(evidence)

@@ -127,7 +127,7 @@ class SFL(
         """The K most learnable of those measured become the buffer; equal ones by chance."""
         learnability = np.nan_to_num(self.columns["learnability"])
         some = np.flatnonzero(learnability > 0)
-        best = some[np.lexsort((self.ties(some), -learnability[some]))[: self.buffer]]
+        best = some[np.lexsort((self.ties_now(some), -learnability[some]))[: self.buffer]]
         self.columns["buffered"][:] = np.nan
         self.columns["buffered"][best] = learnability[best]
         self.columns["learnability"][:] = np.nan
@@ -150,7 +150,7 @@ class SFL(
 
     def _from_buffer(self, kept: np.ndarray, n: int) -> np.ndarray:
         if self.buffer_order == "best":
-            return np.asarray(kept[np.lexsort((self.ties(kept), -self.columns["buffered"][kept]))[:n]])
+            return np.asarray(kept[np.lexsort((self.ties_now(kept), -self.columns["buffered"][kept]))[:n]])
         return np.asarray(self.rng["buffer"].choice(kept, size=n, replace=False))
 
     def hold(self, slots: np.ndarray) -> None:

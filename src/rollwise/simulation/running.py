@@ -83,7 +83,7 @@ def simulate(
             break
         if on_step is not None:
             on_step(row, world)
-        trainer.begin(row, batch)
+        trainer.begin(row, batch, wanted=batch if gate is None else gate.batch(batch).wanted())
         if gate is None:
             groups = trainer.roll_out(row, curriculum.ask(batch, n_rollouts=group_size))
         else:
@@ -150,17 +150,17 @@ class _Trainer(Generic[W]):
     record: Recorder
     screened: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def begin(self, row: int, batch: int) -> None:
-        """Evaluate, and roll out what is only looked at."""
+    def begin(self, row: int, batch: int, *, wanted: int) -> None:
+        """Evaluate, and roll out what is only looked at before `wanted` prompts are asked for."""
         score, by_category = self.world.scores()
         if not np.isnan(score):
             self.curriculum.note_score(score)
-        self.probe(row, batch)
+        self.probe(row, batch, wanted=wanted)
         self.record.begun(row, score, by_category)
 
-    def probe(self, row: int, batch: int) -> None:
+    def probe(self, row: int, batch: int, *, wanted: int) -> None:
         """Roll out what is only looked at, and keep the rewards of screenings."""
-        while tickets := self.curriculum.probe(batch, n_rollouts=self.group_size, wanted=batch):
+        while tickets := self.curriculum.probe(batch, n_rollouts=self.group_size, wanted=wanted):
             parts: dict[int, list[Ticket]] = {}
             for ticket in tickets:
                 parts.setdefault(ticket.n_rollouts or self.group_size, []).append(ticket)

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from toys import flat_parameters, make_trainer, toy_dataset
+from allocated import EachPrompt
+from toys import CONFIGS, flat_parameters, make_trainer, toy_dataset
+from trl import GRPOConfig
 
 import rollwise as rw
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
@@ -22,11 +24,11 @@ class Noting(rw.ActorCurator):
         return super().feedback(gains)
 
 
-def trained(out: Path, resume: str | None = None, **options: Any) -> Any:
+def trained(out: Path, resume: str | None = None, allocator: rw.Allocator | None = None, **options: Any) -> Any:
     vectors = [[float(i % 6), float(i % 4)] for i in range(24)]
     trainer = make_trainer(
         out,
-        curriculum=Noting(seed=1, dormant=0, warmup=0, candidate_multiplier=4),
+        curriculum=Noting(seed=1, dormant=0, warmup=0, candidate_multiplier=4, allocator=allocator),
         dataset=toy_dataset().add_column("embedding", vectors),
         **{"max_steps": 4, "save_strategy": "steps", "save_steps": 2, **options},
     )
@@ -43,6 +45,28 @@ def test_the_gains_are_those_of_the_step(tmp_path: Path, kind: type) -> None:
     assert [len(gains) for gains in trainer.curriculum.gains] == [4, 4, 4, 4]
     assert np.mean([list(gains.values()) for gains in trainer.curriculum.gains]) > 0.0
     assert not trainer.curriculum.awaiting
+
+
+class Signs(CurriculumGRPOTrainer):
+    """Takes the sign of each rollout's advantage for its ratio."""
+
+    def _ratios(self, output: dict[str, Any]) -> torch.Tensor:
+        return output["advantages"].sign()
+
+
+CONFIGS[Signs] = GRPOConfig
+
+
+def test_the_gain_of_a_group_is_of_its_own_advantages_whatever_the_prompts_weigh_in_the_loss(tmp_path: Path) -> None:
+    """Sign times advantage is |advantage|; where prompts weigh alike, the loss has those of small groups multiplied."""
+    seen: list[Any] = []
+    trainer = trained(tmp_path, kind=Signs, allocator=EachPrompt(), extra={"group_observers": [seen.append]})
+    sizes = set()
+    for gains, groups in zip(trainer.curriculum.gains, seen, strict=True):
+        found = dict(zip([t.id for t in groups.tickets], groups.evidence.abs_advantage.tolist(), strict=True))
+        assert gains == pytest.approx(found, abs=1e-5)
+        sizes |= {n for n, pay in zip(groups.sizes.tolist(), found.values(), strict=True) if pay > 0}
+    assert len(sizes) > 1
 
 
 def test_a_resume_is_exact(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from transformers import Qwen2ForCausalLM
 import rollwise as rw
 from rollwise.gates import DynamicSampling
 from rollwise.training import Recorder, RunFolder
+from rollwise.training.generation.generation import Generation
+from rollwise.training.generation.messages import Order
 
 
 @pytest.mark.parametrize("kind", [NotingGRPO, NotingRLOO])
@@ -286,3 +288,18 @@ def test_a_gaussian_target_profiles_the_data_when_the_score_stands_still(tmp_pat
     assert [line["curriculum/profiles"] for line in metrics] == [0, 0, 1, 2]
     assert metrics[-1]["rollouts"] == 4 * PROMPTS * GROUP + 2 * 24 * 2
     assert metrics[-1]["tokens"] == sum(sum(group["tokens"]) for group in groups)
+
+
+def test_as_many_are_measured_as_the_first_round_of_a_gate_needs() -> None:
+    """The gate begins with 1.5 times 4 prompts, and LILO measures four candidates for each."""
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(60)])
+    generation = Generation(
+        rw.LILO(pool, probe_rollouts=2),
+        DynamicSampling(sizing="ratio"),
+        **{"dataset_rows": np.arange(60), "kept": {}, "n_prompts": 4, "group": 8, "processes": 1, "step": 1},
+        probe_batch=200,
+        advantages=lambda *_: torch.zeros(0),
+    )
+    order = generation.order()
+    assert isinstance(order, Order)
+    assert (order.purpose, sum(len(rows) for _, rows in order.parts)) == ("measure", 24)

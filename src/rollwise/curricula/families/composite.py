@@ -21,7 +21,9 @@ from rollwise.tickets.outcome import RewardSpec
 
 
 class Composite(Curriculum):
-    """Children by name: Every child learns from every outcome; a prompt in flight is in flight for all children.
+    """Children by name: every child learns from every group that is trained on, from probes the one that wants them.
+
+    A prompt in flight is in flight for all children.
 
     The children given are unbound, and stay so: copies of them work, with the composite's tickets, clock and
     reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own, and no

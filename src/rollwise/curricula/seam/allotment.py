@@ -17,6 +17,10 @@ from rollwise.tickets import Evidence
 
 _ALLOTTED: dict[str, tuple[type, Any]] = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
 """What is remembered of each prompt for an allocator: the solved share of its last group, and its size."""
+_PREDICTED: dict[str, tuple[type, Any]] = {"predicted_logit": (np.float64, 0), "unlearned": (np.bool_, False)}
+"""And for one that predicts: the logit of the rate, and whether its last group is still to be learned from."""
+_BATCH = 1024
+"""Groups that are learned at once, at most: a step that measures the whole pool is cut up, which bounds the memory."""
 
 AllocatorOption = Allocator | Mapping[str, Any] | str | None
 _EDGE = 1e-9
@@ -46,10 +50,10 @@ def describe_allocator(allocator: Allocator) -> dict[str, Any]:
 
 
 def remembered(allocator: Allocator | None) -> dict[str, tuple[type, Any]]:
-    """The columns that an allocator needs; one that predicts has the logit of the predicted rate, too."""
+    """The columns that an allocator needs."""
     if allocator is None:
         return {}
-    return _ALLOTTED | ({"predicted_logit": (np.float64, 0)} if allocator.predicts else {})
+    return _ALLOTTED | (_PREDICTED if allocator.predicts else {})
 
 
 def predictor_of(allocator: Allocator | None, pool: PromptPool) -> GaussianProcess | None:
@@ -64,7 +68,7 @@ def predictor_of(allocator: Allocator | None, pool: PromptPool) -> GaussianProce
     return GaussianProcess(pool.require("embedding", type(allocator).__name__, remedy))
 
 
-def note(columns: Columns, judged: Evidence, predictor: GaussianProcess | None) -> None:
+def note(columns: Columns, judged: Evidence) -> None:
     """Remember the groups, each of which has a reward; the rest of a screened group together with its screening."""
     if not len(judged):
         return
@@ -73,9 +77,17 @@ def note(columns: Columns, judged: Evidence, predictor: GaussianProcess | None) 
     total = solved * count + np.where(before > 0, columns["last_solved"][judged.slots], 0.0) * before
     columns["last_solved"][judged.slots] = np.where(before > 0, total / (before + count), solved)
     columns["last_count"][judged.slots] = before + count
-    if predictor is not None:
-        logits, rates = columns["predicted_logit"], columns["last_solved"][judged.slots]
-        logits[:] = predictor.updated(logits, judged.slots, rates)
+    if "unlearned" in columns:
+        columns["unlearned"][judged.slots] = True
+
+
+def learn_rates(columns: Columns, predictor: GaussianProcess) -> None:
+    """Predict every rate anew by the groups told since this was last called: one batch, however they were told."""
+    logits, told = columns["predicted_logit"], np.flatnonzero(columns["unlearned"])
+    columns["unlearned"][told] = False
+    for start in range(0, len(told), _BATCH):
+        slots = told[start : start + _BATCH]
+        logits[:] = predictor.updated(logits, slots, columns["last_solved"][slots])
 
 
 def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.ndarray] | None) -> Rates:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.columns import Columns
-from rollwise.curricula.seam.allotment import allot, note, predictor_of, remembered
+from rollwise.curricula.seam.allotment import allot, learn_rates, note, predictor_of, remembered
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
@@ -118,6 +118,8 @@ class Flow(Consulting):
         if self.allocator is not None and purpose == "train":
             if self.allocator.in_rounds:
                 return [n_rollouts if railed else None for railed in picks.railed.tolist()]  # type: ignore[return-value]
+            if self.predictor is not None:
+                learn_rates(self.columns, self.predictor)
             own = self.predictor is not None or self.allocator.belief == "last"
             belief = None if own else self.believed(picks.slots)
             sizes: list[int] = allot(self.allocator, picks, n_rollouts, self.columns, belief).tolist()
@@ -129,7 +131,7 @@ class Flow(Consulting):
         judged = evidence.where(evidence.judged)
         self.columns["streak"][judged.slots] = judged.streaks(self.columns["streak"][judged.slots])
         if self.allocator is not None:
-            note(self.columns, judged, self.predictor)
+            note(self.columns, judged)
         if evidence.probe.any():
             self.observe_probes(evidence.where(evidence.probe))
         trained = evidence.where(~evidence.probe)
@@ -276,3 +278,8 @@ class Flow(Consulting):
     def ties(self, slots: np.ndarray) -> np.ndarray:
         """uint32 tie-breakers (K,): random over prompts and visits, but the same whatever the order of events."""
         return TieBreaks(self.rng, self.id_hashes, self.columns)(slots)
+
+    def ties_now(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 tie-breakers (K,) that differ from step to step, so that no prompt loses every tie."""
+        visits = self.columns["asked"][slots] + (np.int64(self.step) << 32)
+        return ties(self.rng.seed, self.id_hashes[slots], visits)

@@ -22,6 +22,8 @@ class GainMixin(TrlTrainer):
 
     curriculum: Curriculum
     _on_main: Callable[[Callable[[], Any]], Any]
+    _weighs_prompts: bool
+    """See `AdvantageMixin`."""
     _trained: tuple[dict[str, Any], list[str], list[int]] | None = None
     """This rank's rollouts of the step, the tickets of all ranks' groups and the groups' sizes."""
 
@@ -36,6 +38,8 @@ class GainMixin(TrlTrainer):
         (output, tickets, sizes), self._trained = self._trained, None
         every = self.accelerator.gather((self._ratios(output) * output["advantages"]).float().contiguous())
         gains = group_means(every.cpu().double().numpy(), sizes)
+        if self._weighs_prompts:  # the advantages that are trained on are multiplied by mean size over own size
+            gains = gains * np.array(sizes) / np.mean(sizes)
         self._on_main(lambda: self.curriculum.feedback(dict(zip(tickets, gains.tolist(), strict=True))))
 
     def _ratios(self, output: dict[str, Any]) -> torch.Tensor:

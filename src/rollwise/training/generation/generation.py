@@ -128,7 +128,8 @@ class Generation:
         n = self.curriculum.probe_rollouts or self.group
         share = share_of(n, self.processes)
         most = max(1, self.probe_batch // n // share) * share
-        tickets = self.curriculum.probe(most, step=self.asked_step, n_rollouts=self.group, wanted=self.n_prompts)
+        wanted = self.batch.wanted(share_of(self.group, self.processes))
+        tickets = self.curriculum.probe(most, step=self.asked_step, n_rollouts=self.group, wanted=wanted)
         self._probing = bool(tickets)
         return tickets
 

@@ -12,7 +12,6 @@ from rollwise.acquisition import nearness
 from rollwise.curricula.families.judged.holder import TOLD_COLUMNS, JudgeHolder, described
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
-from rollwise.draws import ties
 from rollwise.errors import ConfigError
 from rollwise.judges import EmbeddingJudge, Judge, Prompts
 from rollwise.judges.base import highest, middle_of, shown_column
@@ -165,11 +164,6 @@ class Judged(JudgeHolder, Curriculum):
         if self.default is None and unknown.any():  # the median of those that are known, whatever it is
             scores[unknown] = 0.0 if unknown.all() else np.median(scores[~unknown])
         return scores
-
-    def ties_now(self, slots: np.ndarray) -> np.ndarray:
-        """uint32 tie-breakers (K,) that differ from step to step, so that no prompt loses every tie."""
-        visits = self.columns["asked"][slots] + (np.int64(self.step) << 32)
-        return ties(self.rng.seed, self.id_hashes[slots], visits)
 
     def select(self, k: int) -> Picks:
         self.draw(k)
