@@ -52,6 +52,11 @@ def spending(run: RunData, axis: str) -> FloatArray | None:
     return steps if axis == "steps" else cumulative(steps, run.column(axis))
 
 
+def finite(values: FloatArray) -> FloatArray:
+    """The entries of a column that are known."""
+    return values[np.isfinite(values)]
+
+
 def cumulative(steps: FloatArray, counts: FloatArray) -> FloatArray | None:
     """A cumulative column at every step, (S,): gaps filled linearly, 0 at step 0; None where it was never recorded."""
     known = np.isfinite(counts)

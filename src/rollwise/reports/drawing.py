@@ -11,6 +11,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from rollwise.evaluation.curves import finite
 from rollwise.reports.series import (
     FloatArray,
     finite_pair,
@@ -167,9 +168,9 @@ def mark_ticks(ax: Axes, x_label: str) -> None:
 
 def from_zero(ax: Axes, values: FloatArray) -> None:
     """Start the y axis at 0, unless there are values below."""
-    finite = values[np.isfinite(values)]
-    if finite.min() >= 0:
-        ax.set_ylim(0, 1.06 * (float(finite.max()) or 1.0))
+    known = finite(values)
+    if known.min() >= 0:
+        ax.set_ylim(0, 1.06 * (float(known.max()) or 1.0))
 
 
 def legend_label(name: str) -> str:

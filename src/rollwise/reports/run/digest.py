@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation import RunData
-from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, ratio_in, with_groups
+from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, finite, ratio_in, with_groups
 from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns
@@ -197,7 +197,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
         rows.append(_solved(digest.table.rule))
     rows += _probes(run, digest)
     rows += _clock(run)
-    coverage = _finite(run.column("curriculum/coverage"))
+    coverage = finite(run.column("curriculum/coverage"))
     if coverage.size:
         rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for, to train on them"))
     return rows
@@ -212,7 +212,7 @@ def _evaluations(run: RunData) -> list[Headline]:
 def _evaluation(run: RunData, key: str, made: str = "") -> Headline:
     label = ("evaluation reward" if key == "eval/reward" else key.removeprefix("eval/")) + made
     scores = run.column(key)
-    steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
+    steps, scores = run.metrics["step"][np.isfinite(scores)], finite(scores)
     if scores.size == 1:
         return Headline(label, f"{scores[0]:.3f}", f"the only evaluation, at step {steps[0]:.0f}")
     best = int(np.argmax(scores))
@@ -226,7 +226,7 @@ def _ends(run: RunData) -> list[Headline]:
     prompts, each = (run.config.get(f"{of}_end") for of in ("eval_prompts", "num_generations"))
     note = f"after the last step, on {prompts} prompts x {each} rollouts" if prompts and each else "after the last step"
     return [
-        Headline(f"{column.removeprefix(END)} at the end", f"{_finite(run.column(column))[-1]:.3f}", note)
+        Headline(f"{column.removeprefix(END)} at the end", f"{finite(run.column(column))[-1]:.3f}", note)
         for part in parts
         for column in end_columns([run], part)
     ]
@@ -253,7 +253,7 @@ def _solved(rule: SolvedRule) -> Headline:
 
 def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:
     """What the curriculum spent to choose by."""
-    spent, total = np.nansum(run.column("probe_rollouts")), _finite(run.column("rollouts"))
+    spent, total = np.nansum(run.column("probe_rollouts")), finite(run.column("rollouts"))
     if not spent or not total.size:
         return []
     note = f"{_percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
@@ -265,8 +265,8 @@ def _clock(run: RunData) -> list[Headline]:
     if wall is None:
         return []
     rows = [Headline("training time", duration(float(wall[-1])), "wall-clock, over all resumes")]
-    spent = _finite(run.column("ask_s")).sum() + _finite(run.column("tell_s")).sum()
-    recorded = _finite(run.column("ask_s")).size + _finite(run.column("tell_s")).size
+    spent = finite(run.column("ask_s")).sum() + finite(run.column("tell_s")).sum()
+    recorded = finite(run.column("ask_s")).size + finite(run.column("tell_s")).size
     if recorded and wall[-1] > 0:
         note = f"time in ask and tell ({duration(float(spent))}) over training time"
         rows.append(Headline("curriculum overhead", f"{100 * spent / wall[-1]:.2g} %", note))
@@ -284,7 +284,3 @@ def duration(seconds: float) -> str:
 
 def _percent(share: float | np.floating[Any]) -> str:
     return f"{100 * float(share):.1f} %"
-
-
-def _finite(values: FloatArray) -> FloatArray:
-    return values[np.isfinite(values)]

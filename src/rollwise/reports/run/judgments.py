@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.curves import finite
 from rollwise.evaluation.judgments import (
     BLIND_LANES,
     CLUSTERED,
@@ -185,9 +186,8 @@ def _share(value: float) -> str:
 
 
 def _last(run: RunData, name: str) -> float:
-    values = curriculum_column(run, name)
-    finite = values[np.isfinite(values)]
-    return float(finite[-1]) if finite.size else math.nan
+    values = finite(curriculum_column(run, name))
+    return float(values[-1]) if values.size else math.nan
 
 
 def judgment_samples(run: RunData, faults: Faults) -> list[tuple[str, str]]:

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from rollwise.evaluation import RunData
+from rollwise.evaluation.curves import finite
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.html import CSS, bullets, html_page, page_header
 from rollwise.reports.run.browser import Sample, browser_script
@@ -160,8 +159,7 @@ def _sources(parts: PageParts) -> str:
     run, digest = parts.run, parts.digest
     steps = run.steps
     span = f"{count(len(steps), 'step')} from {steps[0]} to {steps[-1]}" if len(steps) else "no line yet"
-    times = run.column("time")
-    times = times[np.isfinite(times)]
+    times = finite(run.column("time"))
     last = ""
     if times.size and 0 <= times[-1] < 2**33:  # a year the calendar has
         last = f", the last line written on {datetime.fromtimestamp(float(times[-1]), UTC):%Y-%m-%d %H:%M} UTC"
