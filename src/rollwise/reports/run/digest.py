@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, finite, ratio_in, with_groups
@@ -90,26 +91,35 @@ class RolloutDigest:
         """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
         table = self.table
         kept = table.train & (table.step != NO_STEP) & (table.lane != NO_NAME)
-        totals = np.bincount(table.lane[kept], minlength=len(table.lanes))
-        order = sorted(np.flatnonzero(totals).tolist(), key=lambda i: (-totals[i], table.lanes[i]))
-        shown = order if len(order) <= MOST_LANES else order[: MOST_LANES - 1]
-        place = np.full(len(table.lanes), len(shown))
-        place[shown] = np.arange(len(shown))
-        names = [table.lanes[i] for i in shown] + ([OTHER_LANES] if len(shown) < len(order) else [])
-        steps, counts = sums_by_step(table.step[kept], place[table.lane[kept]], len(names))
+        names, kinds = pooled_names(table.lanes, table.lane[kept])
+        steps, counts = sums_by_step(table.step[kept], kinds, len(names))
         return names, steps.astype(np.float64), counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
-def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
-    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory."""
-    return digest_lines(enumerate(rows, start=1))
+def pooled_names(
+    names: Sequence[str], kinds: NDArray[np.int64], *, by_name: bool = False
+) -> tuple[list[str], NDArray[np.int64]]:
+    """The names that have most entries, and the place of each of (M,) entries among them; the small ones are pooled.
+
+    Args:
+        names: Of all kinds.
+        kinds: (M,) which name each entry has.
+        by_name: In alphabetical order; else the one with most entries first.
+    """
+    counts = np.bincount(kinds, minlength=len(names))
+    largest = sorted(np.flatnonzero(counts).tolist(), key=lambda i: (-counts[i], names[i]))
+    shown = largest if len(largest) <= MOST_LANES else largest[: MOST_LANES - 1]
+    ordered = sorted(shown, key=lambda i: names[i]) if by_name else shown
+    place = np.full(len(names), len(ordered))
+    place[ordered] = np.arange(len(ordered))
+    return [names[i] for i in ordered] + ([OTHER_LANES] if len(shown) < len(largest) else []), place[kinds]
 
 
 def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> RolloutDigest:
-    """As `digest_rollouts`, from (line number, group) pairs, so that lines can be found again.
+    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory.
 
     Args:
-        lines: The pairs.
+        lines: Pairs of line number and group, so that lines can be found again.
         known: What counts as solved, as the run says; None to guess.
     """
     last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)

@@ -25,7 +25,7 @@ from rollwise.reports.drawing import (
     legend_label,
 )
 from rollwise.reports.run.budgets import any_finite, smoothing, stack_smoothing
-from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
+from rollwise.reports.run.digest import RolloutDigest, pooled_names
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.reports.success_map import draw_success_map
@@ -107,7 +107,7 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
     kept = groups.train & groups.judged & (groups.step != NO_STEP) & (groups.category != NO_NAME)
     if not kept.any():
         return None
-    names, kinds = pooled_names(groups.categories, groups.category[kept])
+    names, kinds = pooled_names(groups.categories, groups.category[kept], by_name=True)
     steps, counts = sums_by_step(groups.step[kept], kinds, len(names))
     _, sums = sums_by_step(groups.step[kept], kinds, len(names), groups.solved[kept])
     at = steps.astype(np.float64)
@@ -156,18 +156,6 @@ def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     words = "level, the number in the category's name" if found.of == "level" else "difficulty, the column of that name"
     caption = f"As SEC's Figure 3: the mean {words}, of the step's prompts; {data}{smoothing(means)}."
     return FigureSpec("difficulty", "Difficulty of the sampled prompts", caption, (draw,), WIDE)
-
-
-def pooled_names(names: list[str], kinds: FloatArray) -> tuple[list[str], FloatArray]:
-    """The greatest names by number, in alphabetical order, the small ones pooled; and each entry's place among them."""
-    counts = np.bincount(kinds, minlength=len(names))
-    largest = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
-    shown = largest if len(largest) <= MOST_LANES else largest[: MOST_LANES - 1]
-    ordered = sorted((i for i in shown if counts[i]), key=lambda i: names[i])
-    place = np.full(len(names), len(ordered))
-    place[ordered] = np.arange(len(ordered))
-    labels = [names[i] for i in ordered] + ([OTHER_LANES] if len(shown) < len(largest) else [])
-    return labels, place[kinds]
 
 
 def smooth_ratio(sums: FloatArray, counts: FloatArray) -> FloatArray:
