@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.estimates import Difference
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
@@ -70,15 +69,12 @@ def gap_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compariso
 
 def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """TTB and BSF with intervals."""
-    times: dict[str, tuple[float, Interval | None]] = {}
-    bests: dict[str, tuple[float, Interval | None]] = {}
-    for method, found in others(comparison):
-        if found is not None:
-            times[method.name] = found.ttb[100].value, found.ttb[100].interval
-            bests[method.name] = found.bsf[100].value, found.bsf[100].interval
-    singles = {m.name: found.ttb[100].singles for m, found in others(comparison) if found is not None}
-    times = {name: row for name, row in times.items() if not math.isnan(row[0])}
-    bests = {name: row for name, row in bests.items() if not math.isnan(row[0])}
+    shown = {method.name: found for method, found in others(comparison) if found is not None}
+    times, bests = (
+        {name: (one.value, one.interval) for name, one in values.items() if not math.isnan(one.value)}
+        for values in ({n: a.ttb[100] for n, a in shown.items()}, {n: a.bsf[100] for n, a in shown.items()})
+    )
+    singles = {name: found.ttb[100].singles for name, found in shown.items()}
     unit = AXES[comparison.headline_axis]
     labels = (f"time to baseline, TTB(100 %), in {unit}", f"best so far, BSF(100 %), in {unit}")
     panels = tuple(
