@@ -173,8 +173,8 @@ def from_zero(ax: Axes, values: FloatArray) -> None:
         ax.set_ylim(0, 1.06 * (float(known.max()) or 1.0))
 
 
-def legend_label(name: str) -> str:
+def legend_label(name: str, longest: int = LONGEST_LABEL) -> str:
     """A name of the user's as matplotlib shows it in a legend, cut where it is long; half a surrogate pair is `?`."""
     name = name.encode("utf-8", errors="replace").decode()
-    name = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    name = name if len(name) <= longest else name[: longest - 1] + "…"
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"

@@ -17,7 +17,7 @@ from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.mean_curves import GapBand, MeanCurve
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
-from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, mark_ticks
+from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, legend_label, mark_ticks
 
 LONGEST_NAME = 26
 # Panels in a file, the legend's among them.
@@ -246,5 +246,4 @@ def _ends(interval: Interval | None) -> tuple[float, ...]:
 
 def short_label(name: str) -> str:
     """A method's name as a figure has it, cut where it is long."""
-    name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"
+    return legend_label(name, LONGEST_NAME)
