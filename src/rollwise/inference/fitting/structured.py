@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -124,7 +123,7 @@ def coherent_by(rollouts: RolloutSet, where: str, kept: str | Path, *, progress:
     return found
 
 
-def _asked(function: Callable[[Any, str], Any], where: str, prompt: Any, text: str) -> bool:
+def _asked(function: Callable[..., object], where: str, prompt: object, text: str) -> bool:
     try:
         said = function(prompt, text)
     except Exception as error:

@@ -7,7 +7,6 @@ import io
 import math
 from typing import TYPE_CHECKING
 
-from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import any_spent
 from rollwise.reports.comparison.set_tables import every_table
@@ -60,11 +59,8 @@ def differences_csv(comparison: Comparison) -> str:
     writer.writerow(_DIFFERENCES)
     for pair in comparison.statistics.pairs:
         gap = pair.difference
-        numbers = [gap.mean, gap.sd, *_ends(gap.t_interval), *_ends(gap.interval), gap.p, pair.p]
+        intervals = [(one.low, one.high) if one else (math.nan, math.nan) for one in (gap.t_interval, gap.interval)]
+        numbers = [gap.mean, gap.sd, *intervals[0], *intervals[1], gap.p, pair.p]
         cells = ["" if math.isnan(number) else f"{number:.10g}" for number in numbers]
         writer.writerow([pair.method, pair.other, gap.n, *cells, "yes" if pair.told else "no"])
     return buffer.getvalue()
-
-
-def _ends(interval: Interval | None) -> tuple[float, float]:
-    return (math.nan, math.nan) if interval is None else (interval.low, interval.high)

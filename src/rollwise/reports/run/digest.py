@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, finite, ratio_in, with_groups
-from rollwise.evaluation.dynamics import sums_by_step
+from rollwise.evaluation.dynamics import IntArray, sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns
 from rollwise.reports.run.budgets import evaluation_columns
@@ -96,9 +95,7 @@ class RolloutDigest:
         return names, steps.astype(np.float64), counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
-def pooled_names(
-    names: Sequence[str], kinds: NDArray[np.int64], *, by_name: bool = False
-) -> tuple[list[str], NDArray[np.int64]]:
+def pooled_names(names: Sequence[str], kinds: IntArray, *, by_name: bool = False) -> tuple[list[str], IntArray]:
     """The names that have most entries, and the place of each of (M,) entries among them; the small ones are pooled.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -77,13 +77,14 @@ def tracking_figure(groups: GroupTable) -> FigureSpec | None:
     if not (any_finite(pearson) or any_finite(auc)):
         return None
 
-    panel = partial(draw_tracking, at, pearson, auc, (0.5,))
     caption = (
         f"As BOTS's Figure 5, within {len(parts)} spans of steps: Pearson's correlation of expected and realised mean "
         "score, and ROC AUC of telling prompts whose rewards differ from the others by how near to 0.5 the "
         "expectation was (0.5, dashed, is chance)."
     )
-    return FigureSpec("belief_over_steps", "Belief over the steps", caption, (panel,), WIDE)
+    return FigureSpec(
+        "belief_over_steps", "Belief over the steps", caption, (tracking_panel(at, pearson, auc, [0.5]),), WIDE
+    )
 
 
 def span_starts(step: np.ndarray) -> list[int]:
@@ -96,16 +97,20 @@ def span_starts(step: np.ndarray) -> list[int]:
     return sorted(set(cuts))
 
 
-def draw_tracking(
-    at: FloatArray, correlation: FloatArray, auc: FloatArray, levels: tuple[float, ...], ax: Axes
-) -> None:
-    """Both measures over the steps, with dashed lines at some levels."""
-    for values, color, label in [(correlation, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
-        ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
-    for level in levels:
-        ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
-    ax.set_ylim(1.06 * float(finite(correlation).min(initial=0.0)), 1.02)
-    finish_axes(ax, "training step", "", legend=True)
+def tracking_panel(
+    at: FloatArray, correlation: FloatArray, auc: FloatArray, levels: Sequence[float]
+) -> Callable[[Axes], None]:
+    """Draws both measures over the steps, with dashed lines at some levels."""
+
+    def draw(ax: Axes) -> None:
+        for values, color, label in [(correlation, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
+            ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
+        for level in levels:
+            ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
+        ax.set_ylim(1.06 * float(finite(correlation).min(initial=0.0)), 1.02)
+        finish_axes(ax, "training step", "", legend=True)
+
+    return draw
 
 
 @figure(105, "group sizes", when=sizes_of)

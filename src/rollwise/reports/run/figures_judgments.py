@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -35,7 +34,7 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import any_finite, smoothing
 from rollwise.reports.run.figures import figure
-from rollwise.reports.run.figures_belief import draw_tracking, span_starts
+from rollwise.reports.run.figures_belief import span_starts, tracking_panel
 from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 from rollwise.runs.lines import enumeration
@@ -166,4 +165,4 @@ def _tracking_panel(found: Predictions) -> Panel | None:
     correlation, auc = np.array([s.correlation for s in scores]), np.array([s.auc for s in scores])
     if not (any_finite(correlation) or any_finite(auc)):
         return None
-    return partial(draw_tracking, at, correlation, auc, (0.0, 0.5))
+    return tracking_panel(at, correlation, auc, [0.0, 0.5])
