@@ -159,7 +159,7 @@ def test_a_commands_rewards_are_scored_there(tmp_path: Path, name: str) -> None:
 
 def test_workers_decide_nothing_of_a_folder(tmp_path: Path) -> None:
     one, other = (config(tmp_path, "right", reward_workers=n) for n in (0, 4))
-    assert one.decided(vars(one)) == other.decided(vars(other))
+    assert one.decided() == other.decided()
 
 
 @pytest.mark.parametrize(
