@@ -18,6 +18,7 @@ from rollwise.evaluation.comparison.mean_curves import GapBand, MeanCurve
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
 from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, legend_label, mark_ticks
+from rollwise.reports.series import time_unit
 
 LONGEST_NAME = 26
 # Panels in a file, the legend's among them.
@@ -236,7 +237,7 @@ def _unit(axis: str, longest: float) -> tuple[float, str]:
     """What to divide the values of an axis so long by, and its label."""
     if axis != "wall_s":
         return 1.0, AXES[axis]
-    scale, unit = (1.0, "s") if longest < 180 else (60.0, "min") if longest < 10800 else (3600.0, "h")
+    unit, scale = time_unit(longest)
     return scale, f"training time ({unit})"
 
 

@@ -16,7 +16,7 @@ from rollwise.evaluation.dynamics import IntArray, sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns
 from rollwise.reports.run.budgets import evaluation_columns
-from rollwise.reports.words import count
+from rollwise.reports.words import count, percent
 from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
 from rollwise.runs.solved import SolvedRule
 
@@ -206,7 +206,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     rows += _clock(run)
     coverage = finite(run.column("curriculum/coverage"))
     if coverage.size:
-        rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for, to train on them"))
+        rows.append(Headline("coverage of the pool", percent(coverage[-1]), "prompts asked for, to train on them"))
     return rows
 
 
@@ -243,13 +243,13 @@ def _task_ratio(run: RunData, groups: GroupTable) -> list[Headline]:
     run, known = with_groups(run, groups), np.isfinite(run.column(RATIO))
     if not known.any():
         return []
-    rows = [Headline("effective task ratio", _percent(ratio_in(run, known)), "groups whose rewards differ, of all")]
+    rows = [Headline("effective task ratio", percent(ratio_in(run, known)), "groups whose rewards differ, of all")]
     steps = run.metrics["step"]
     first, last = steps[known][[0, -1]]
     late = known & (steps > first + 0.75 * (last - first))
     if known.sum() >= 4 and np.isfinite(share := ratio_in(run, late)):
         note = f"of the groups of the last {count(int(late.sum()), 'step')}"
-        rows.append(Headline("… in the last quarter", _percent(share), note))
+        rows.append(Headline("… in the last quarter", percent(share), note))
     return rows
 
 
@@ -263,7 +263,7 @@ def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:
     spent, total = np.nansum(run.column("probe_rollouts")), finite(run.column("rollouts"))
     if not spent or not total.size:
         return []
-    note = f"{_percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
+    note = f"{percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
     return [Headline("probe rollouts", f"{spent:,.0f}", note)]
 
 
@@ -287,7 +287,3 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _percent(share: float | np.floating[Any]) -> str:
-    return f"{100 * float(share):.1f} %"
