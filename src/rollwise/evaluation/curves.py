@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import StateFileError
-from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.group_table import GroupTable
 from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
@@ -91,7 +91,7 @@ def with_groups(run: RunData, groups: GroupTable) -> RunData:
 
     As it is where `rollouts.jsonl` lacks the groups of some step.
     """
-    counts = Counter(groups.step[groups.train & groups.judged & (groups.step != NO_STEP)].tolist())
+    counts = Counter(groups.step[groups.in_training & groups.judged].tolist())
     column, ratio = np.array([counts[step] for step in run.steps.tolist()], dtype=np.float64), run.column(RATIO)
     if not column[np.isfinite(ratio)].any() or ((column == 0) & (ratio > 0)).any():
         return run

@@ -17,7 +17,7 @@ from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns
 from rollwise.reports.run.budgets import evaluation_columns
 from rollwise.reports.words import count, percent
-from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
+from rollwise.runs.group_table import NO_NAME, GroupTable, group_table, is_real
 from rollwise.runs.solved import SolvedRule
 
 # Less than one prompt of any pool.
@@ -89,7 +89,7 @@ class RolloutDigest:
     def lane_shares(self) -> tuple[list[str], FloatArray, FloatArray]:
         """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
         table = self.table
-        kept = table.train & (table.step != NO_STEP) & (table.lane != NO_NAME)
+        kept = table.in_training & (table.lane != NO_NAME)
         names, kinds = pooled_names(table.lanes, table.lane[kept])
         steps, counts = sums_by_step(table.step[kept], kinds, len(names))
         return names, steps.astype(np.float64), counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)

@@ -29,7 +29,7 @@ from rollwise.reports.run.digest import RolloutDigest, pooled_names
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.reports.success_map import draw_success_map
-from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
+from rollwise.runs.group_table import NO_NAME, GroupTable
 
 # Most columns of steps in a heatmap.
 MOST_COLUMNS = 80
@@ -85,7 +85,7 @@ def _mixed_by_lane(table: GroupTable, lanes: list[str]) -> tuple[FloatArray, Flo
     """The steps (S,), and for each shown lane the smoothed share of mixed groups (S, L)."""
     place = {name: i for i, name in enumerate(lanes)}
     shown = np.array([place.get(name, len(lanes) - 1) for name in table.lanes], dtype=np.int64)
-    kept = table.train & table.judged & (table.step != NO_STEP) & (table.lane != NO_NAME)
+    kept = table.in_training & table.judged & (table.lane != NO_NAME)
     kinds = shown[table.lane[kept]]
     steps, counts = sums_by_step(table.step[kept], kinds, len(lanes))
     _, sums = sums_by_step(table.step[kept], kinds, len(lanes), table.mixed[kept].astype(np.float64))
@@ -104,7 +104,7 @@ def _draw_rates(ax: Axes, at: FloatArray, rates: FloatArray, *, labels: list[str
 @figure(110, "categories (needs rollouts.jsonl with step, category and rewards)")
 def categories_figure(groups: GroupTable) -> FigureSpec | None:
     """Each category's share of the groups, and its mean pass rate, over steps."""
-    kept = groups.train & groups.judged & (groups.step != NO_STEP) & (groups.category != NO_NAME)
+    kept = groups.in_training & groups.judged & (groups.category != NO_NAME)
     if not kept.any():
         return None
     names, kinds = pooled_names(groups.categories, groups.category[kept], by_name=True)
@@ -133,7 +133,7 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
 def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """Mean difficulty of the step's prompts, beside the data set's: SEC's Figure 3."""
     found = difficulty_of(run, groups)
-    kept = groups.train & (groups.step != NO_STEP)
+    kept = groups.in_training
     if found is None or not any_finite(found.sampled[kept]):
         return None
     kept &= np.isfinite(found.sampled)
