@@ -158,7 +158,7 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     )
     if judging:
         caption += " So are the tokens of the policy's judgments."
-    return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH), ())
+    return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH))
 
 
 def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -171,7 +171,7 @@ def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     caption = (
         f"Each method's mean {score} with its standard deviation over seeds, beside {comparison.baseline}'s (dashed)."
     )
-    return ComparisonFigure(FigureSpec("score_each", "Each method beside the baseline", caption, panels), ())
+    return ComparisonFigure(FigureSpec("score_each", "Each method beside the baseline", caption, panels))
 
 
 def _has_grey(styles: Mapping[str, Style]) -> bool:

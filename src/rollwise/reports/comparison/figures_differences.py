@@ -42,9 +42,7 @@ def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Co
         "over seeds: thin the t interval, thick the bootstrap; an open dot has too few seeds for one. The vertical "
         "line is no difference."
     )
-    return ComparisonFigure(
-        FigureSpec("difference", "Difference from the baseline", caption, tuple(panels), DOT_WIDTH), ()
-    )
+    return ComparisonFigure(FigureSpec("difference", "Difference from the baseline", caption, tuple(panels), DOT_WIDTH))
 
 
 def gap_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -64,7 +62,7 @@ def gap_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compariso
         "the whole curve. Where the band leaves out 0 the method was ahead or behind at every such place at once; a "
         "single place's t interval is narrower. Of few seeds the band is too narrow; of fewer than three there is none."
     )
-    return ComparisonFigure(FigureSpec("difference_curve", "Difference along the budget", caption, panels), ())
+    return ComparisonFigure(FigureSpec("difference_curve", "Difference along the budget", caption, panels))
 
 
 def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -90,7 +88,7 @@ def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comp
         "seeds, with 95 % bootstrap intervals. Ticks are the single seeds' TTB; seeds that never get there have none."
     )
     title = "Time to baseline (TTB), best so far (BSF)"
-    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH), ())
+    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH))
 
 
 def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -107,6 +105,4 @@ def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         f"Each method's gain over {comparison.baseline} as a share of the oracle's, with 95 % bootstrap intervals over "
         "seeds. An oracle at a pass rate of 0.5 is the limit of the frontier idea, not of learning: 100 % is no bound."
     )
-    return ComparisonFigure(
-        FigureSpec("oracle_share", "Share of the oracle's gain", caption, tuple(panels), DOT_WIDTH), ()
-    )
+    return ComparisonFigure(FigureSpec("oracle_share", "Share of the oracle's gain", caption, tuple(panels), DOT_WIDTH))

@@ -39,7 +39,7 @@ def speed_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         "to themselves."
     )
     title = "Speed beside the baseline"
-    return ComparisonFigure(FigureSpec("speed", title, caption, tuple(panels), DOT_WIDTH), ())
+    return ComparisonFigure(FigureSpec("speed", title, caption, tuple(panels), DOT_WIDTH))
 
 
 def _interval(found: Summary) -> Interval | None:

@@ -49,7 +49,7 @@ class ComparisonFigure:
     """
 
     spec: FigureSpec
-    legend: tuple[Style, ...]
+    legend: tuple[Style, ...] = ()
     closed: bool = False
 
     def files(self) -> list[FigureSpec]:
