@@ -157,9 +157,23 @@ def test_a_commands_rewards_are_scored_there(tmp_path: Path, name: str) -> None:
         check_columns(found.functions, "the reward", {"prompt": "p"})
 
 
+def test_a_module_beside_the_rewards_may_be_called_as_one_of_rollwise(tmp_path: Path) -> None:
+    """The processes look for modules where this one does, and not within rollwise."""
+    (tmp_path / "models.py").write_text("SCORE = 0.25")
+    file = tmp_path / "beside.py"
+    file.write_text(
+        "def score(completions, **_):\n    from models import SCORE\n    return [SCORE] * len(completions)\n"
+    )
+    pool = RewardPool(f"{file}:score", name="score", workers=1, timeout=60)
+    try:
+        assert pool(prompts=["p"], completions=["1"]) == [0.25]
+    finally:
+        pool.close()
+
+
 def test_workers_decide_nothing_of_a_folder(tmp_path: Path) -> None:
     one, other = (config(tmp_path, "right", reward_workers=n) for n in (0, 4))
-    assert one.decided(vars(one)) == other.decided(vars(other))
+    assert one.decided() == other.decided()
 
 
 @pytest.mark.parametrize(

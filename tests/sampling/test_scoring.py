@@ -8,7 +8,7 @@ import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, RewardError, TaskError
 from rollwise.sampling.rewards import load_reward
-from rollwise.sampling.scoring import Scorer, reward_spec_of, task_scorer
+from rollwise.sampling.scoring import Scorer, task_scorer
 from rollwise.tasks import Reversal, make_task
 from rollwise.tickets.outcome import RewardSpec
 
@@ -62,7 +62,6 @@ def test_a_tasks_range_is_its_own() -> None:
     class Signed(Reversal):
         reward_low, reward_high, solved_at = -1.0, 2.0, 1.5
 
-    assert reward_spec_of(Signed()) == RewardSpec(low=-1.0, high=2.0, solved_at=1.5)
     assert task_scorer(Signed()).spec == RewardSpec(low=-1.0, high=2.0, solved_at=1.5)
 
 

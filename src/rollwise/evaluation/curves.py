@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import StateFileError
-from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.group_table import GroupTable
 from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
@@ -52,6 +52,11 @@ def spending(run: RunData, axis: str) -> FloatArray | None:
     return steps if axis == "steps" else cumulative(steps, run.column(axis))
 
 
+def finite(values: FloatArray) -> FloatArray:
+    """The entries of a column that are known."""
+    return values[np.isfinite(values)]
+
+
 def cumulative(steps: FloatArray, counts: FloatArray) -> FloatArray | None:
     """A cumulative column at every step, (S,): gaps filled linearly, 0 at step 0; None where it was never recorded."""
     known = np.isfinite(counts)
@@ -86,7 +91,7 @@ def with_groups(run: RunData, groups: GroupTable) -> RunData:
 
     As it is where `rollouts.jsonl` lacks the groups of some step.
     """
-    counts = Counter(groups.step[groups.train & groups.judged & (groups.step != NO_STEP)].tolist())
+    counts = Counter(groups.step[groups.in_training & groups.judged].tolist())
     column, ratio = np.array([counts[step] for step in run.steps.tolist()], dtype=np.float64), run.column(RATIO)
     if not column[np.isfinite(ratio)].any() or ((column == 0) & (ratio > 0)).any():
         return run

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, roc_auc
+from rollwise.evaluation.curves import FloatArray, finite
 from rollwise.runs.group_table import NO_NAME, GroupTable
 from rollwise.runs.reading import RunData
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 # The greatest variance of scores in [0, 1].
@@ -237,8 +237,8 @@ def late_mean(values: FloatArray) -> tuple[float, int]:
     >>> late_mean(np.array([0.0, 0.0, 0.0, np.nan, 0.5]))
     (0.5, 1)
     """
-    finite = values[np.isfinite(values)]
-    late = finite[len(finite) - math.ceil(len(finite) / 4) :]
+    known = finite(values)
+    late = known[len(known) - math.ceil(len(known) / 4) :]
     return (float(late.mean()), len(late)) if late.size else (math.nan, 0)
 
 
@@ -270,5 +270,5 @@ def _sum(run: RunData, name: str) -> float:
 
 
 def _share(part: float, total: FloatArray) -> float:
-    finite = total[np.isfinite(total)]
-    return part / float(finite[-1]) if finite.size and finite[-1] > 0 else math.nan
+    known = finite(total)
+    return part / float(known[-1]) if known.size and known[-1] > 0 else math.nan

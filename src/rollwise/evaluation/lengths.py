@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation.dynamics import sums_by_step
-from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.group_table import GroupTable
 
 FloatArray = NDArray[np.float64]
 UNSOLVED, SOLVED, ALL = 0, 1, 2
@@ -17,7 +17,7 @@ def lengths_by_step(groups: GroupTable) -> tuple[NDArray[np.int64], FloatArray]:
 
     NaN where a step has no such rollout. Empty for a run that has no lengths.
     """
-    kept = groups.train & (groups.step != NO_STEP) & groups.lengths[:, :, 0].any(axis=1)
+    kept = groups.in_training & groups.lengths[:, :, 0].any(axis=1)
     steps, whole = groups.step[kept], np.zeros(np.count_nonzero(kept), dtype=np.int64)
     found, means = np.unique(steps), []
     parts = groups.lengths[kept]

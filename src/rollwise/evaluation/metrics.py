@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError, RewardError
-from rollwise.evaluation.curves import first_reaching, targets_of
+from rollwise.evaluation.curves import finite, first_reaching, targets_of
 from rollwise.runs.solved import SAME_REWARD
 
 FloatArray = NDArray[np.float64]
@@ -201,8 +201,7 @@ def baseline_target(scores: ArrayLike, fraction: float = 1.0) -> float:
     """
     if not 0 < fraction <= 1:
         raise ConfigError(f"fraction must be in (0, 1], got {fraction!r}")
-    values = np.asarray(scores, dtype=np.float64)
-    values = values[np.isfinite(values)]
+    values = finite(np.asarray(scores, dtype=np.float64))
     if values.size == 0:
         raise ConfigError("the baseline has no finite score; evaluate it before comparing with it")
     return float(targets_of(values[None], fraction)[0])

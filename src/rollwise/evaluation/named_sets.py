@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
+from rollwise.evaluation.run_measures import SCORES
 from rollwise.runs.reading import RunData
 
 PREFIX = "eval/"
@@ -45,11 +46,11 @@ def set_column(name: str, score: str) -> str:
     return f"{PREFIX}{name}/{score.removeprefix(PREFIX)}"
 
 
-def set_columns(run: RunData, scores: Sequence[str] = ("eval/pass@1", "eval/reward")) -> dict[str, str]:
-    """The run's sets and the column of each one's score: the first of `scores` that it has."""
+def set_columns(run: RunData) -> dict[str, str]:
+    """The run's sets and the column of each one's score: the first of `SCORES` that it has."""
     found = {}
     for name in set_names([run]):
-        for score in scores:
+        for score in SCORES:
             if name not in found and np.isfinite(run.column(set_column(name, score))).any():
                 found[name] = set_column(name, score)
     return found

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rollwise.evaluation.curves import FloatArray
+from rollwise.evaluation.curves import FloatArray, finite
 from rollwise.runs.reading import RunData
 
 # The columns `time/...` in the order in which a step goes through them, and their names in words.
@@ -28,13 +28,13 @@ REST = "rest"
 
 def phase_seconds(run: RunData) -> dict[str, float]:
     """Seconds of the whole run in each of `PHASES`; NaN for one that was not recorded."""
-    found = {phase: _finite(run.column(f"time/{phase}")) for phase in PHASES}
+    found = {phase: finite(run.column(f"time/{phase}")) for phase in PHASES}
     return {phase: float(values.sum()) if values.size else math.nan for phase, values in found.items()}
 
 
 def recorded_phases(run: RunData) -> list[str]:
     """Those of `PHASES` that the run has a column of, without evaluation: they are parts of the training time."""
-    return [phase for phase in PHASES if phase != EVALUATION and _finite(run.column(f"time/{phase}")).size]
+    return [phase for phase in PHASES if phase != EVALUATION and finite(run.column(f"time/{phase}")).size]
 
 
 def step_seconds(run: RunData) -> FloatArray:
@@ -64,7 +64,3 @@ def phase_table(run: RunData) -> tuple[list[str], FloatArray, FloatArray]:
     if np.isfinite(left).all():
         phases, parts = [*phases, REST], np.column_stack([parts, left])
     return phases, run.metrics["step"][timed], parts
-
-
-def _finite(values: FloatArray) -> FloatArray:
-    return values[np.isfinite(values)]

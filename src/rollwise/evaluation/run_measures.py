@@ -10,7 +10,7 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.evaluation.curves import FloatArray, ratio_in
+from rollwise.evaluation.curves import FloatArray, finite, ratio_in
 from rollwise.evaluation.judgments import curriculum_column, judgment_costs, prediction_scores, predictions_of
 from rollwise.evaluation.phases import PHASES, phase_seconds
 from rollwise.runs.group_table import GroupTable
@@ -152,7 +152,7 @@ def measure_scores(run: RunData, columns: Iterable[str]) -> dict[str, float]:
     """The best and the last score of each of the evaluated columns, by the names of `score_measures`; else NaN."""
     found: dict[str, float] = {}
     for column in columns:
-        scores = _finite(run.column(column))
+        scores = finite(run.column(column))
         if column.startswith(END):
             found[f"end_{column.removeprefix(END)}"] = float(scores[-1]) if scores.size else math.nan
             continue
@@ -179,7 +179,7 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
         **{total: _last(run, total) for total in ("rollouts", "tokens", "flops", "wall_s")},
         "overhead": overhead(run),
         **judgment_measures(run, groups),
-        **{name: float(_finite(run.column(column)).sum()) for column, name in _SUMS.items()},
+        **{name: float(finite(run.column(column)).sum()) for column, name in _SUMS.items()},
     }
     for key, value in speed(run).items():
         base = math.nan if baseline is None else speed(baseline)[key]
@@ -198,7 +198,7 @@ def overhead(run: RunData) -> float:
 
     BOTS, section 4.1 and appendix F.1, report it in percent.
     """
-    seconds = np.concatenate([_finite(run.column("ask_s")), _finite(run.column("tell_s"))])
+    seconds = np.concatenate([finite(run.column("ask_s")), finite(run.column("tell_s"))])
     return _over(float(seconds.sum()), _last(run, "wall_s")) if seconds.size else math.nan
 
 
@@ -206,7 +206,7 @@ def judgment_measures(run: RunData, groups: GroupTable) -> dict[str, float]:
     """How well variances were predicted, and what the policy's judgments cost and were worth; NaN without."""
     found = predictions_of(groups)
     scores = None if found is None else prediction_scores(found)
-    costs, flops = judgment_costs(run), _finite(run.column("judge_flops"))
+    costs, flops = judgment_costs(run), finite(run.column("judge_flops"))
     return {
         "prediction_correlation": math.nan if scores is None else scores.correlation,
         "prediction_auc": math.nan if scores is None else scores.auc,
@@ -229,16 +229,12 @@ def late_steps(run: RunData) -> NDArray[np.bool_]:
     return np.asarray(steps > steps.max(initial=0.0) / 2)
 
 
-def _finite(values: FloatArray) -> FloatArray:
-    return values[np.isfinite(values)]
-
-
 def _steps(run: RunData) -> float:
     return float(run.metrics["step"].max(initial=0.0))
 
 
 def _last(run: RunData, total: str) -> float:
-    amounts = _finite(run.column(total))
+    amounts = finite(run.column(total))
     return float(amounts[-1]) if amounts.size else math.nan
 
 
@@ -247,5 +243,5 @@ def _over(part: float, whole: float) -> float:
 
 
 def _mean(values: FloatArray) -> float:
-    finite = _finite(values)
-    return float(finite.mean()) if finite.size else math.nan
+    known = finite(values)
+    return float(known.mean()) if known.size else math.nan

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation.dynamics import sums_by_step
-from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.group_table import GroupTable
 
 FloatArray = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def rate_counts(groups: GroupTable) -> RateCounts | None:
     >>> found.steps.tolist(), found.counts.tolist()
     ([1, 4], [[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
     """
-    kept = groups.train & groups.judged & (groups.step != NO_STEP)
+    kept = groups.in_training & groups.judged
     if not kept.any():
         return None
     size = Counter(groups.count[kept].tolist()).most_common(1)[0][0]

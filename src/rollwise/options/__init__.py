@@ -14,6 +14,7 @@ from rollwise.options.checks import (
     check_text,
     check_whole,
     did_you_mean,
+    listed,
 )
 from rollwise.options.declared import (
     Declared,
@@ -71,6 +72,7 @@ __all__ = [
     "constructor_names",
     "did_you_mean",
     "keyword_options",
+    "listed",
     "make",
     "make_named",
     "options_of",

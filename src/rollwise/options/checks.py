@@ -95,6 +95,15 @@ def check_ids(name: str, value: Any) -> list[str]:
     return listed
 
 
+def listed(value: Any) -> list[Any]:
+    """An option that is one value or several as a list: None as an empty one.
+
+    >>> listed("a"), listed(["a", "b"]), listed(None)
+    (['a'], ['a', 'b'], [])
+    """
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """A hint for the end of an error about an unknown name: the nearest known one, or nothing.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,7 +63,7 @@ class ProfileConfig(DataConfig):
         """The options that decide the rollouts: a folder goes on with the same ones only."""
         free = {"num_prompts", "batch_size", "planned_generations", "steps", "prompts_per_step", "join", "out"}
         free |= {"judge", "judge_exemplars", "judge_column"}
-        return self.decided({name: value for name, value in asdict(self).items() if name not in free})
+        return self.decided(free)
 
     def visits(self, population: int) -> float | None:
         """How often a prompt is visited in the training planned, under uniform sampling; None if that is not known."""

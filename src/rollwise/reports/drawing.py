@@ -11,6 +11,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
+from rollwise.evaluation.curves import finite
 from rollwise.reports.series import (
     FloatArray,
     finite_pair,
@@ -167,13 +168,13 @@ def mark_ticks(ax: Axes, x_label: str) -> None:
 
 def from_zero(ax: Axes, values: FloatArray) -> None:
     """Start the y axis at 0, unless there are values below."""
-    finite = values[np.isfinite(values)]
-    if finite.min() >= 0:
-        ax.set_ylim(0, 1.06 * (float(finite.max()) or 1.0))
+    known = finite(values)
+    if known.min() >= 0:
+        ax.set_ylim(0, 1.06 * (float(known.max()) or 1.0))
 
 
-def legend_label(name: str) -> str:
+def legend_label(name: str, longest: int = LONGEST_LABEL) -> str:
     """A name of the user's as matplotlib shows it in a legend, cut where it is long; half a surrogate pair is `?`."""
     name = name.encode("utf-8", errors="replace").decode()
-    name = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    name = name if len(name) <= longest else name[: longest - 1] + "…"
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"

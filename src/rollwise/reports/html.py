@@ -1,9 +1,13 @@
-"""What every page shares: the HTML document and its style sheet."""
+"""What every page shares: the HTML document, its style sheet, and the parts that several pages have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rollwise.reports.drawing import FigureSpec
 
 CSS = """
 :root {
@@ -145,3 +149,29 @@ def html_page(title: str, sections: Sequence[str], *, css: str, script: str) -> 
         + "\n".join(section for section in sections if section)
         + f"\n</main>\n<script>{script}</script>\n</body>\n</html>\n"
     )
+
+
+def page_header(command: str, title: str, facts: Mapping[str, Any]) -> str:
+    """The head of a page: whose it is, its title as text, and facts, of which empty ones are left out."""
+    listed = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(str(v))}</dd></div>" for k, v in facts.items() if v != "")
+    return f"<header><p>rollwise {command}</p><h1>{escape(title)}</h1><dl>{listed}</dl></header>"
+
+
+def verdict_section(heading: str, sentences: Sequence[str]) -> str:
+    """The sentences that a page begins with, the first in large letters; `""` for none."""
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    return f'<section class="verdict"><h2>{heading}</h2>{said}</section>' if said else ""
+
+
+def bullets(sentences: Sequence[str]) -> str:
+    """A list of sentences."""
+    return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"
+
+
+def figure_element(spec: FigureSpec, panels: Sequence[str], legend: str = "") -> str:
+    """A figure's panels, `<svg>` elements, side by side below the legend, and its caption."""
+    label = escape(spec.title, quote=True)
+    drawn = "".join(f'<div class="panel" role="img" aria-label="{label}, panel {i}">{panel}</div>'
+                    for i, panel in enumerate(panels, start=1))  # fmt: skip
+    caption = f"<figcaption>{escape(spec.caption)}</figcaption>"
+    return f'<figure>{legend}<div class="panels">{drawn}</div>{caption}</figure>'

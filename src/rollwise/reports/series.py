@@ -59,3 +59,8 @@ def thin_evenly(x: FloatArray, y: FloatArray, most: int = MOST_POINTS) -> tuple[
         return x, y
     kept = np.linspace(0, len(x) - 1, most).round().astype(np.int64)
     return x[kept], y[kept]
+
+
+def time_unit(longest: float) -> tuple[str, int]:
+    """The unit for times of up to `longest` seconds, and its seconds."""
+    return ("s", 1) if longest < 180 else ("min", 60) if longest < 10800 else ("h", 3600)

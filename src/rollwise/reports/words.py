@@ -18,6 +18,15 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def percent(share: float) -> str:
+    """A share as percent.
+
+    >>> percent(0.625)
+    '62.5 %'
+    """
+    return f"{100 * float(share):.1f} %"
+
+
 def format_rewards(rewards: Sequence[float | None]) -> str:
     """The rewards as a short line; many of them as mean and count.
 

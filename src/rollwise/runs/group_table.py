@@ -108,6 +108,11 @@ class GroupTable:
         return np.asarray(self.purpose == PURPOSES.index("train"))
 
     @property
+    def in_training(self) -> NDArray[np.bool_]:
+        """(M,) whether it was asked for to train on, at a step that its line names."""
+        return np.asarray(self.train & (self.step != NO_STEP))
+
+    @property
     def in_unit_range(self) -> bool:
         """Whether all rewards lie in [0, 1], so that rewards are scores."""
         seen = self.judged

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from rollwise.options import (
     check_fields,
     check_number,
     check_text,
+    listed,
 )
 from rollwise.plugins import short_name
 from rollwise.sampling.presets import is_preset, preset_reward, suite_of
@@ -98,7 +99,7 @@ class OwnData:
     @property
     def sources(self) -> list[str]:
         """`data` as a list."""
-        return [self.data] if isinstance(self.data, str) else list(self.data)
+        return listed(self.data)
 
     @property
     def source(self) -> str:
@@ -108,9 +109,7 @@ class OwnData:
     @property
     def conditions(self) -> list[str]:
         """`where` as a list."""
-        if self.where is None:
-            return []
-        return [self.where] if isinstance(self.where, str) else list(self.where)
+        return listed(self.where)
 
     @property
     def stem(self) -> str:
@@ -122,15 +121,13 @@ class OwnData:
     @property
     def rewards(self) -> list[str]:
         """`reward` as a list; empty where a task scores."""
-        if self.reward is None:
-            return []
-        return [self.reward] if isinstance(self.reward, str) else list(self.reward)
+        return listed(self.reward)
 
     def check_own_data(self) -> None:
         """Raise `ConfigError` for options of data and rewards that don't fit each other."""
         for name in ("data", "reward", "where"):
-            for one in [getattr(self, name)] if not isinstance(getattr(self, name), list) else getattr(self, name):
-                if one is not None and not isinstance(one, str):
+            for one in listed(getattr(self, name)):
+                if not isinstance(one, str):
                     raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
         conditions(self.conditions)
         for name in ("stratify", "limit_seed"):
@@ -159,7 +156,7 @@ class OwnData:
             )
         if self.reward_workers and not self.rewards:
             raise ConfigError("reward_workers score by --reward, and none is given; a task scores in its own process")
-        for text in self.stop if isinstance(self.stop, list) else [] if self.stop is None else [self.stop]:
+        for text in listed(self.stop):
             check_text("stop", text)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
@@ -178,12 +175,15 @@ class OwnData:
             words += [f"--{name}", *(shlex.quote(str(one)) for one in several)]
         return " ".join(words)
 
-    def decided(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Options that a folder is begun with, without those of data and rewards that nobody has given."""
+    def decided(self, free: Collection[str] = ()) -> dict[str, Any]:
+        """Options that a folder is begun with, but for `free` ones and those of data and rewards that nobody has given.
+
+        Workers change nothing but the time, and of `stop` a folder holds the texts themselves, also where they are the
+        task's.
+        """
         defaults = {f.name: f.default for f in fields(OwnData)}
+        values = {name: value for name, value in asdict(self).items() if name not in {*free, "reward_workers", "stop"}}
         kept = {k: v for k, v in values.items() if k not in defaults or v != defaults[k] or k in _ALWAYS}
-        kept.pop("reward_workers", None)  # they change nothing but the time
-        kept.pop("stop", None)  # a folder holds the texts themselves, also where they are the task's
         return kept | {
             "reward_low": self.reward_low or 0.0,
             "reward_high": 1.0 if self.reward_high is None else self.reward_high,

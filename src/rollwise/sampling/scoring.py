@@ -124,12 +124,7 @@ def scores_by_name(
 def task_scorer(task: Task) -> Scorer:
     """The task's own verifier."""
     name = f"the reward of {task.name!r}"
-    return Scorer(task.reward, name=name, spec=reward_spec_of(task), failure=task.failure_of)
-
-
-def reward_spec_of(task: Task) -> RewardSpec:
-    """The range of a task's rewards, and from where on they count as solved."""
-    return task.rewards.spec
+    return Scorer(task.reward, name=name, spec=task.rewards.spec, failure=task.failure_of)
 
 
 def _completions(row: Mapping[str, Any], texts: Sequence[str]) -> list[Any]:

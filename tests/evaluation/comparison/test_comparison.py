@@ -562,7 +562,7 @@ def test_a_p_that_is_not_known_is_sorted_to_the_end(tmp_path: Path) -> None:
     """Two seeds have none; JavaScript takes "nan" for a text, and puts it before all numbers."""
     rows = [lines((0.1, 0.3))] * 3
     found = compare_runs(write_runs(tmp_path, {"uniform": rows, "few": rows[:2]}), baseline="uniform")
-    shown = table_section(found, result_table(found))
+    shown = table_section(result_table(found), found.baseline)
     assert "<td>too few seeds</td>" in shown
     assert "nan" not in shown
 

@@ -10,7 +10,7 @@ from rollwise.inference.evaluation.levers import compounded, where_lost
 from rollwise.inference.evaluation.pareto import PolicyRun, summarise
 from rollwise.inference.evaluation.settings import Setting
 from rollwise.inference.evaluation.study import policy_run
-from rollwise.inference.policies import BestOfN, answer_key
+from rollwise.inference.policies import BestOfN
 from rollwise.inference.policies.candidate_group import ABANDONED, FINISHED, WAITING, Candidate, Result
 
 
@@ -52,7 +52,7 @@ def test_a_run_counts_what_began_and_what_was_carried_to_its_end() -> None:
         Candidate(i, state, [1] * (state != WAITING), np.array([0.5]), np.array([1.0]), 0.5 - i / 10, text=str(i))
         for i, state in enumerate(states)
     ]
-    how: dict[str, Any] = {"rule": "value-end", "solved_at": 1.0, "key": answer_key, "states": (0.0, 1.0)}
+    how: dict[str, Any] = {"rule": "value-end", "solved_at": 1.0, "states": (0.0, 1.0)}
     setting = Setting("none", "none", BestOfN())
     found = policy_run(setting, 0, [Result("p", candidates)], [[0.0, 1.0, 0.0, 1.0]], **how)
     assert (found.oracle, found.begun, found.carried) == ([0.0], [3.0], [2.0])

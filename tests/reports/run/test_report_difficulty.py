@@ -12,7 +12,7 @@ import pytest
 import rollwise as rw
 from rollwise.evaluation import read_run
 from rollwise.evaluation.difficulty import difficulty_of
-from rollwise.reports.run.digest import digest_rollouts
+from rollwise.reports.run.digest import digest_lines
 from rollwise.reports.run.figures_choice import difficulty_figure
 from rollwise.runs.data_file import pool_facts, write_pool_facts
 from rollwise.runs.folder import RunFolder
@@ -31,7 +31,7 @@ def rows(*sampled: tuple[int, str, str | None], purpose: str = "train") -> list[
 
 def figure_of(folder: Path) -> Any:
     run = read_run(folder)
-    return difficulty_figure(run, digest_rollouts(run.rollouts()).table)
+    return difficulty_figure(run, digest_lines(run.rollout_lines()).table)
 
 
 def test_levels_beside_the_whole_data_sets(make_run: RunMaker, drawn: Drawn) -> None:
@@ -64,7 +64,7 @@ def test_the_column_difficulty_where_categories_are_no_levels(make_run: RunMaker
 def test_no_figure_without_numbers(make_run: RunMaker) -> None:
     folder = make_run([{"step": 1, "frac_mixed": 1.0}], rows((1, "a", "sums"), (1, "b", None)))
     run = read_run(folder)
-    assert difficulty_of(run, digest_rollouts(run.rollouts()).table) is None
+    assert difficulty_of(run, digest_lines(run.rollout_lines()).table) is None
 
 
 def test_a_trainers_run_says_what_its_data_hold(tmp_path: Path) -> None:

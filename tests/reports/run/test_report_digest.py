@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,15 @@ import pytest
 
 from rollwise.evaluation import read_run
 from rollwise.evaluation.curves import cumulative
-from rollwise.reports.run.digest import LONGEST_PROMPT, MOST_LINES, digest_rollouts, duration, headlines, prompt_text
+from rollwise.reports.run.digest import (
+    LONGEST_PROMPT,
+    MOST_LINES,
+    RolloutDigest,
+    digest_lines,
+    duration,
+    headlines,
+    prompt_text,
+)
 from rollwise.reports.run.page import config_name
 from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly, thin_extremes
 from rollwise.reports.words import count, format_rewards
@@ -45,6 +53,10 @@ def test_cumulative_fills_gaps_and_starts_at_zero() -> None:
     assert filled is not None
     assert filled.tolist() == [0, 100, 200, 300]
     assert cumulative(np.array([0.0, 1]), np.array([np.nan, np.nan])) is None
+
+
+def digest_rollouts(rows: Iterable[dict[str, Any]]) -> RolloutDigest:
+    return digest_lines(enumerate(rows, start=1))
 
 
 def test_lane_shares() -> None:

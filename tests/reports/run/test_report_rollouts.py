@@ -15,8 +15,8 @@ from rollwise.evaluation import read_run
 from rollwise.evaluation.beliefs import belief_scores, beliefs_of
 from rollwise.reports.run import browser
 from rollwise.reports.run.browser import LONGEST_TEXT, make_sample, sampled_rows, script_json, shorten
-from rollwise.reports.run.digest import digest_lines, pool_size
-from rollwise.reports.run.figures_choice import pooled_names, smooth_ratio
+from rollwise.reports.run.digest import digest_lines, pool_size, pooled_names
+from rollwise.reports.run.figures_choice import smooth_ratio
 from rollwise.reports.run.figures_run import overhead_shares
 from rollwise.reports.run.starved import find_waiting
 from rollwise.reports.run.tables import belief_table, kinds_table, waiting_section
@@ -238,10 +238,13 @@ def test_overhead_of_each_step_by_hand(make_run: RunMaker) -> None:
 
 def test_small_categories_are_pooled() -> None:
     kinds = np.array([0] * 5 + [1] * 9 + [2, 3, 4, 5, 6])
-    names, place = pooled_names(["b", "a", "c", "d", "e", "f", "g"], kinds)
+    every = ["b", "a", "c", "d", "e", "f", "g"]
+    names, place = pooled_names(every, kinds, by_name=True)
     assert names == ["a", "b", "c", "d", "e", "other"]
     assert place.tolist() == [1] * 5 + [0] * 9 + [2, 3, 4, 5, 5]
-    assert pooled_names(["b", "a"], np.array([0, 1]))[0] == ["a", "b"]
+    assert pooled_names(every, kinds)[0] == ["a", "b", "c", "d", "e", "other"]
+    assert pooled_names(every, np.array([0, 1, 0]), by_name=True)[0] == ["a", "b"]  # of nothing there is no rest
+    assert pooled_names(every, np.array([0, 1, 0]))[0] == ["b", "a"]
 
 
 def test_means_over_hardly_any_groups_are_not_drawn() -> None:

@@ -141,7 +141,7 @@ class Methods:
             found[key] = Relative(
                 value=float(value[key][0]) if key in value else math.nan,
                 interval=percentile_interval(resampled[key]) if key in resampled else None,
-                median=_median(singles),
+                median=float(np.median(singles)) if singles.size else math.nan,  # infinite if a middle one is
                 reached=int(np.isfinite(singles).sum()),
                 n=len(singles),
                 singles=tuple(singles.tolist()),
@@ -208,12 +208,3 @@ def _mean(numbers: FloatArray) -> float:
 
 def _sd(numbers: FloatArray) -> float:
     return float(numbers.std(ddof=1)) if numbers.size > 1 else math.nan
-
-
-def _median(numbers: FloatArray) -> float:
-    """The median; infinite unless both of the middle ones are finite."""
-    if numbers.size == 0:
-        return math.nan
-    ordered = np.sort(numbers)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return float((low + high) / 2)

@@ -77,6 +77,10 @@ class MethodResult:
     axes: dict[str, AxisResult]
     shares: dict[str, Share | None]
 
+    def mean(self, key: str) -> float:
+        """A whole-run measure's mean over the seeds; NaN where it is not known."""
+        return self.measures[key].mean if key in self.measures else math.nan
+
 
 @dataclass(frozen=True)
 class Budget:

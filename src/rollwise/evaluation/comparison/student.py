@@ -49,11 +49,11 @@ def t_quantile(level: float, df: int) -> float:
     return _bisect(lambda t: float(t_within(t, df)) - level, high)
 
 
-def t_interval(mean: float, sd: float, n: int, *, level: float = LEVEL) -> Interval | None:
-    """The t interval of the mean of n paired differences with deviation `sd`; None for fewer than 2."""
+def t_interval(mean: float, sd: float, n: int) -> Interval | None:
+    """The 95 % t interval of the mean of n paired differences with deviation `sd`; None for fewer than 2."""
     if n < 2:
         return None
-    half = t_quantile(level, n - 1) * sd / math.sqrt(n)
+    half = t_quantile(LEVEL, n - 1) * sd / math.sqrt(n)
     return Interval(mean - half, mean + half)
 
 
@@ -100,8 +100,8 @@ def paired_power(effect: float, n: int, alpha: float = 1 - LEVEL) -> float:
     return float(weight @ np.array(found) / weight.sum())
 
 
-def seeds_needed(effect: float, alpha: float = 1 - LEVEL, power: float = POWER) -> int | None:
-    """The fewest seeds, 2 or more, with which the paired t test has this power; None for more than `MOST_SEEDS`.
+def seeds_needed(effect: float, alpha: float = 1 - LEVEL) -> int | None:
+    """The fewest seeds, 2 or more, with which the paired t test has `POWER`; None for more than `MOST_SEEDS`.
 
     >>> seeds_needed(1.0), seeds_needed(0.5)
     (10, 34)
@@ -109,26 +109,26 @@ def seeds_needed(effect: float, alpha: float = 1 - LEVEL, power: float = POWER) 
     if effect <= 0:
         return None
     normal = NormalDist()
-    about = ((normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) / effect) ** 2  # too few, as t has heavier tails
+    about = ((normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER)) / effect) ** 2  # too few, as t has heavier tails
     if about > MOST_SEEDS:
         return None
     n = max(2, math.floor(about))
-    while paired_power(effect, n, alpha) < power:
+    while paired_power(effect, n, alpha) < POWER:
         n += 1
     return n if n <= MOST_SEEDS else None
 
 
 @functools.lru_cache
-def effect_found(n: int, alpha: float = 1 - LEVEL, power: float = POWER) -> float:
-    """The true difference, in deviations, that n >= 2 seeds find with this power.
+def effect_found(n: int, alpha: float = 1 - LEVEL) -> float:
+    """The true difference, in deviations, that n >= 2 seeds find with `POWER`.
 
     >>> round(effect_found(10), 2)
     1.0
     """
     high = 1.0
-    while paired_power(high, n, alpha) < power:
+    while paired_power(high, n, alpha) < POWER:
         high *= 2
-    return _bisect(lambda effect: paired_power(effect, n, alpha) - power, high, bisections=20)
+    return _bisect(lambda effect: paired_power(effect, n, alpha) - POWER, high, bisections=20)
 
 
 def _bisect(f: Callable[[float], float], high: float, bisections: int = _BISECTIONS) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -160,4 +160,4 @@ class BestOfConfig(SampleConfig):
         """The options that decide the answers: a folder goes on with the same ones only."""
         free = {"slots", "out", "evaluation", "setting", "transfer", "unviable"}
         free |= {"base_url", "timeout", "retries", "api_key_env"}
-        return self.decided({name: value for name, value in asdict(self).items() if name not in free})
+        return self.decided(free)

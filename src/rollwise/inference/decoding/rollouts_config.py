@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,4 +42,4 @@ class RolloutsConfig(SampleConfig):
         A larger sample of a file goes on where a smaller one ended; a task's prompts depend on how many they are.
         """
         free = {"batch_size", "out"} | (set() if self.source in TASKS else {"num_prompts"})
-        return self.decided({name: value for name, value in asdict(self).items() if name not in free})
+        return self.decided(free)

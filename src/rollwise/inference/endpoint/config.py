@@ -17,6 +17,7 @@ from rollwise.options import (
     Temperature,
     check_fields,
     check_text,
+    listed,
 )
 from rollwise.tickets.outcome import RewardSpec
 
@@ -152,7 +153,7 @@ class EndpointConfig:
     @property
     def stops(self) -> list[str]:
         """`stop` as a list."""
-        return [self.stop] if isinstance(self.stop, str) else list(self.stop or ())
+        return listed(self.stop)
 
     def stopping_rule(self) -> StoppingRule:
         """The rule, made of its options."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.evaluation.pareto import PolicyRun
-from rollwise.runs.lines import read_json_lines
+from rollwise.runs.lines import append_lines, whole_lines
 from rollwise.runs.names import EVALUATION_FILE
 from rollwise.state import make_folder, write_atomically
 
@@ -54,8 +54,7 @@ class EvaluationFolder:
     def keep(self, key: str, kind: str, run: PolicyRun) -> None:
         """Append a run."""
         self.runs[key, run.seed, kind] = run
-        with (self.path / RUNS_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key, "kind": kind, "rules": _RULES, **line_of(run)}) + "\n")
+        append_lines(self.path / RUNS_FILE, [{"key": key, "kind": kind, "rules": _RULES, **plain(asdict(run))}])
 
     def write(self, found: Mapping[str, Any]) -> None:
         """Write `evaluation.json`."""
@@ -79,25 +78,13 @@ class EvaluationFolder:
         write_atomically(path, json.dumps(facts, indent=1).encode())
 
     def _read_runs(self) -> dict[tuple[str, int, str], PolicyRun]:
-        path = self.path / RUNS_FILE
-        if not path.exists():
-            return {}
-        lines = [line for _, line in read_json_lines(path)]
-        write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
+        lines = whole_lines(self.path / RUNS_FILE, lambda line: "key" in line, mend=True)
         known = [line for line in lines if line.get("rules") == _RULES]
         return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in known}
 
 
-def line_of(run: PolicyRun) -> dict[str, Any]:
-    """A run, JSON-safe."""
-    found: dict[str, Any] = plain(
-        {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(run).items()}
-    )
-    return found
-
-
 def run_of(line: Mapping[str, Any]) -> PolicyRun:
-    """Back from `line_of`."""
+    """A run, back from its line."""
     given = {one.name: line[one.name] for one in fields(PolicyRun) if one.name in line}
     arrays = {name: np.array(value, dtype=np.float64) for name, value in given.items() if isinstance(value, list)}
     seconds = {name: math.nan if given[name] is None else given[name] for name in ("wall_s", "cpu_s")}
@@ -110,6 +97,6 @@ def plain(value: Any) -> Any:
         return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -46,14 +46,10 @@ def where_lost(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLE
     if run.oracle is None or baseline.oracle is None or run.begun is None or run.carried is None:
         return None
     drawn = stream_generator(0, "prompts").integers(len(run.oracle), size=(resamples, len(run.oracle)))
-
-    def mean(gap: FloatArray) -> Estimate:
-        return Estimate.of(float(gap.mean()), gap[drawn].mean(axis=1))
-
     return WhereLost(
         oracle=float(run.oracle.mean()),
-        given_up=mean(baseline.oracle - run.oracle),
-        missed=mean(run.oracle - run.accuracy),
+        given_up=Estimate.mean(baseline.oracle - run.oracle, drawn),
+        missed=Estimate.mean(run.oracle - run.accuracy, drawn),
         keep_rate=float(run.carried.sum() / max(run.begun.sum(), 1.0)),
     )
 

@@ -61,6 +61,11 @@ class Spread:
     mean: float
     sd: float
 
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Of a value a seed; no deviation for one."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan)
+
 
 @dataclass(frozen=True)
 class PolicySummary:
@@ -103,15 +108,11 @@ def summarise(runs: Sequence[PolicyRun]) -> PolicySummary:
     return PolicySummary(
         setting=runs[0].setting,
         seeds=seeds,
-        **{name: _spread([float(getattr(run, name).mean()) for run in runs]) for name in _PER_PROMPT},
-        wall_s=_spread([run.wall_s for run in runs]),
-        cpu_s=_spread([run.cpu_s for run in runs]),
+        **{name: Spread.of([float(getattr(run, name).mean()) for run in runs]) for name in _PER_PROMPT},
+        wall_s=Spread.of([run.wall_s for run in runs]),
+        cpu_s=Spread.of([run.cpu_s for run in runs]),
         by_prompt=PolicyRun(runs[0].setting, -1, **means),
     )
-
-
-def _spread(values: Sequence[float]) -> Spread:
-    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan)
 
 
 # ---- pairs ----
@@ -145,10 +146,8 @@ def paired_bootstrap(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RE
     if n == 0 or len(baseline.accuracy) != n:
         raise ConfigError(f"both runs must be of the same prompts, got {n} and {len(baseline.accuracy)}")
     drawn = stream_generator(seed, "prompts").integers(n, size=(resamples, n))
-
-    gap = run.accuracy - baseline.accuracy
     return Paired(
-        Estimate.of(float(gap.mean()), gap[drawn].mean(axis=1)),
+        Estimate.mean(run.accuracy - baseline.accuracy, drawn),
         _saving(run.row_forwards, baseline.row_forwards, drawn),
         _saving(run.steps, baseline.steps, drawn),
     )

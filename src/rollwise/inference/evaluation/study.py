@@ -30,7 +30,6 @@ from rollwise.inference.evaluation.summary import summary_of
 from rollwise.inference.evaluation.text_check import TextCheck
 from rollwise.inference.policies import (
     WAITING,
-    AnswerKey,
     FloatArray,
     Result,
     TokenConfidence,
@@ -55,7 +54,6 @@ class Evaluation:
         solved_at: The reward that counts as success.
         confident: The live decoder with `TokenConfidence` as its signal; without it the peers that go by it are left
             out.
-        key: What a text votes for.
         check: Of a text; without one there are no rows of it.
         about: What was evaluated (model, head, task), JSON-safe: a folder holds one such thing.
         digests: Hashes of what a name does not tell (data, reward, weights): a folder goes on with the same only.
@@ -74,13 +72,12 @@ class Evaluation:
         states: Sequence[float],
         solved_at: float = 1.0,
         confident: Decode | None = None,
-        key: AnswerKey = answer_key,
         check: TextCheck | None = None,
         about: Mapping[str, Any] | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> None:
         self.config, self.judge = config, judge
-        self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
+        self.states, self.solved_at = tuple(map(float, states)), float(solved_at)
         self.check, self.about, self.digests = check, dict(about or {}), dict(digests or {})
         # Votes need no signal: they are cast on the runs that the head saw, with its values taken away.
         self._seen = {HEAD: (decode, self.states), NOTHING: (decode, self.states)}
@@ -165,10 +162,6 @@ class Evaluation:
         """(N,) V(x), the same with every seed: it is read before any token."""
         return [float(prompt.chances[0][0] @ np.array(self.states)) for prompt in self.full(seed).prompts]
 
-    def _key(self, setting: Setting) -> AnswerKey:
-        """What answers a text, for the policies that look at answers."""
-        return self.key if setting.check is None else setting.check.vote
-
     def _each(
         self, settings: Sequence[Setting], kind: str, do: Callable[[Setting, int], PolicyRun], tell: Progress
     ) -> None:
@@ -183,9 +176,10 @@ class Evaluation:
 
     def _replay(self, setting: Setting, seed: int) -> PolicyRun:
         full, states = self.full(seed), self._seen[setting.signal][1]
+        key = answer_key if setting.check is None else setting.check.vote
         prompts = full.confident if setting.signal == CONFIDENCE else full.prompts
         results = [
-            replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self._key(setting))
+            replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=key)
             for prompt, k in zip(prompts, self.shares(setting, seed), strict=True)
         ]
         return self._run(setting, seed, results, full.rewards)
@@ -198,8 +192,10 @@ class Evaluation:
         return self._run(setting, seed, results, self.judge(results), seconds=(wall_s, cpu_s))
 
     def _run(self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, **seconds: Any) -> PolicyRun:
-        how: dict[str, Any] = {"rule": self.config.select, "solved_at": self.solved_at, "key": self.key, **seconds}
-        return policy_run(setting, seed, results, rewards, states=self._seen[setting.signal][1], **how)
+        states, rule = self._seen[setting.signal][1], self.config.select
+        return policy_run(
+            setting, seed, results, rewards, rule=rule, solved_at=self.solved_at, states=states, **seconds
+        )
 
     def _summary(self, calibration: Mapping[str, Any] | None) -> dict[str, Any]:
         return summary_of(
@@ -219,7 +215,7 @@ class Evaluation:
             "values_end": [[float(belief @ states) for belief in prompt.beliefs] for prompt in full.prompts],
             "rewards": (full.rewards >= self.solved_at).astype(np.float64),
             "lengths": [prompt.lengths for prompt in full.prompts],
-            "answers": [[self.key(text) for text in prompt.texts] for prompt in full.prompts],
+            "answers": [[answer_key(text) for text in prompt.texts] for prompt in full.prompts],
             "passed": self.check and [[self.check(text) for text in prompt.texts] for prompt in full.prompts],
             "truncated": [prompt.truncated for prompt in full.prompts],
             "states": self.states,
@@ -234,7 +230,6 @@ def policy_run(
     *,
     rule: str,
     solved_at: float,
-    key: AnswerKey,
     states: Sequence[float],
     seconds: tuple[float, float] = (np.nan, np.nan),
 ) -> PolicyRun:
@@ -247,13 +242,12 @@ def policy_run(
         rewards: (N,) of (K,) rewards of the candidates.
         rule: How the answer is chosen, unless the setting has its own rule.
         solved_at: The reward that counts as success.
-        key: What a text votes for.
         states: (R,) rewards of the states that the setting's values are means of.
         seconds: Of wall-clock and of processor.
     """
     if setting.signal == NOTHING:
         results = [_unvalued(result) for result in results]
-    how: dict[str, Any] = {"key": key, "states": states, "policy": setting.policy, "check": setting.check}
+    how: dict[str, Any] = {"states": states, "policy": setting.policy, "check": setting.check}
     chosen = [choose(result, setting.rule or rule, **how) for result in results]
     ends = [[candidate.index for candidate in result.complete] for result in results]
     right = [one is not None and earned[one.index] >= solved_at for one, earned in zip(chosen, rewards, strict=True)]

@@ -22,6 +22,7 @@ from rollwise.inference.evaluation.pareto import (
     Paired,
     PolicyRun,
     PolicySummary,
+    Spread,
     front,
     held_out,
     paired_bootstrap,
@@ -157,10 +158,9 @@ def _live(
         return None
     found: dict[str, Any] = {}
     for seconds in ("wall_s", "cpu_s"):
-        took = np.array([getattr(run, seconds) for run in mine.values()])
         ratios = [getattr(run, seconds) / getattr(baseline[seed], seconds) for seed, run in mine.items()
                   if seed in baseline]  # fmt: skip
-        found[seconds] = {"mean": float(took.mean()), "sd": float(took.std(ddof=1))}
+        found[seconds] = asdict(Spread.of([getattr(run, seconds) for run in mine.values()]))
         # Ratios of the same seed, as machine and samples are the same there.
         found[f"{seconds}_saving"] = {
             "mean": float(1 - np.mean(ratios)) if ratios else math.nan,
@@ -177,11 +177,10 @@ def _live(
 def _best_of(curves: Sequence[BestOfCurve], voted: BestOfCurve, checked: BestOfCurve | None) -> list[dict[str, Any]]:
     rows = []
     for n in range(len(curves[0].accuracy)):
-        right = [float(curve.accuracy[n].mean()) for curve in curves]
         rows.append(
             {
                 "n": n + 1,
-                "accuracy": {"mean": float(np.mean(right)), "sd": float(np.std(right, ddof=1))},
+                "accuracy": asdict(Spread.of([float(curve.accuracy[n].mean()) for curve in curves])),
                 "majority": float(voted.accuracy[n].mean()),
                 "checked": None if checked is None else float(checked.accuracy[n].mean()),
                 "row_forwards": float(np.mean([curve.row_forwards[n].mean() for curve in curves])),

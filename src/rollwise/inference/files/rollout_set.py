@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_folder import read_facts, read_some, rollouts_folder, warn_of_missing
 from rollwise.models.identity import model_facts
+from rollwise.options import listed
 from rollwise.rng import stream_generator
 
 FloatArray = NDArray[np.float64]
@@ -114,7 +115,7 @@ class RolloutSet:
             ConfigError: no rollouts, no token ids, folders of different tokenizers, or the same rollouts twice.
             StateFileError: a damaged file.
         """
-        paths = [Path(path) for path in ([folders] if isinstance(folders, str | Path) else folders)]
+        paths = [Path(path) for path in listed(folders)]
         if not paths:
             raise ConfigError("no folder of rollouts is given; make one with `rollwise rollouts`")
         configs: list[dict[str, Any]] = []

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.spec import HeadSpec, spec_for
 from rollwise.options import check_number
 from rollwise.plugins import load_object
+from rollwise.runs.lines import whole_lines
 from rollwise.state import make_folder
 from rollwise.tasks.countdown.failures import CATEGORIES
 
@@ -107,7 +107,8 @@ def coherent_by(rollouts: RolloutSet, where: str, kept: str | Path, *, progress:
     failed = np.flatnonzero(~solved_of(rollouts)).tolist()
     path, found = Path(kept), np.zeros(len(rollouts), dtype=bool)
     make_folder(path.parent)
-    known = _read(path)
+    lines = whole_lines(path, lambda line: {"key", "coherent"} <= line.keys(), mend=True)
+    known = {line["key"]: bool(line["coherent"]) for line in lines}
     with path.open("a", encoding="utf-8") as file:
         for done, i in enumerate(failed):
             prompt, text = rollouts.prompts[rollouts.prompt[i]], rollouts.texts[i]
@@ -122,17 +123,7 @@ def coherent_by(rollouts: RolloutSet, where: str, kept: str | Path, *, progress:
     return found
 
 
-def _read(path: Path) -> dict[str, bool]:
-    if not path.exists():
-        return {}
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:  # torn by a kill
-        path.write_text(whole, encoding="utf-8")
-    return {line["key"]: bool(line["coherent"]) for line in map(json.loads, whole.splitlines())}
-
-
-def _asked(function: Callable[[Any, str], Any], where: str, prompt: Any, text: str) -> bool:
+def _asked(function: Callable[..., object], where: str, prompt: object, text: str) -> bool:
     try:
         said = function(prompt, text)
     except Exception as error:

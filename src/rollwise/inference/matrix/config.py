@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rollwise.errors import ConfigError
-from rollwise.options import Count, check_fields
+from rollwise.options import Count, check_fields, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class MatrixConfig:
     @property
     def folders(self) -> list[str]:
         """`rollouts` as a list."""
-        return [self.rollouts] if isinstance(self.rollouts, str) else list(self.rollouts)
+        return listed(self.rollouts)
 
     def __post_init__(self) -> None:
         if not self.heads or not self.folders:

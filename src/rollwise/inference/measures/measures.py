@@ -39,6 +39,11 @@ class Estimate:
         interval = percentile_interval(np.asarray(resampled, dtype=np.float64))
         return cls(value) if interval is None else cls(value, interval.low, interval.high)
 
+    @classmethod
+    def mean(cls, values: FloatArray, drawn: NDArray[np.int64]) -> Estimate:
+        """The mean of (N,) prompts' values; `drawn` (S, N) are the prompts of each resample."""
+        return cls.of(float(values.mean()), values[drawn].mean(axis=1))
+
 
 # ---- separation ----
 

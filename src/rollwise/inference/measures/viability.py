@@ -51,7 +51,7 @@ def viability(values_end: ArrayLike, rewards: ArrayLike, prompt: ArrayLike, k: i
         return None
     gain = np.array(chosen) - np.array(floor)
     drawn = stream_generator(0, "viability").integers(len(gain), size=(2000, len(gain)))
-    found = Estimate.of(float(gain.mean()), gain[drawn].mean(axis=1))
+    found = Estimate.mean(gain, drawn)
     return {
         "k": k,
         "prompts": len(gain),

@@ -19,6 +19,7 @@ windows outnumbers it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -215,23 +216,14 @@ def least_stop(rule: StoppingRule, k: int, known: Mapping[int, Answer], start: i
 # ---- equations ----
 
 
-def counts_of(answers: Sequence[Answer]) -> dict[str, int]:
-    """How often each answer was given, in the order in which they came up."""
-    counts: dict[str, int] = {}
-    for answer in answers:
-        if answer is not None:
-            counts[answer] = counts.get(answer, 0) + 1
-    return counts
-
-
 def majority(answers: Sequence[Answer]) -> Answer:
     """The most frequent answer; of several, the one that came up first. None if there is none.
 
     >>> majority(["5", None, "4", "4", "5"]), majority([None])
     ('5', None)
     """
-    counts = counts_of(answers)
-    return max(counts, key=counts.__getitem__) if counts else None
+    counts = Counter(answer for answer in answers if answer is not None)
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def top_counts(answers: Sequence[Answer]) -> tuple[int, int]:
@@ -240,8 +232,9 @@ def top_counts(answers: Sequence[Answer]) -> tuple[int, int]:
     >>> top_counts(["a", "b", "a", None])
     (2, 1)
     """
-    counts = sorted(counts_of(answers).values(), reverse=True)
-    return (counts[0] if counts else 0, counts[1] if len(counts) > 1 else 0)
+    counts = Counter(answer for answer in answers if answer is not None)
+    first, second = [*(count for _, count in counts.most_common(2)), 0, 0][:2]
+    return first, second
 
 
 def majority_stays(first: int, second: int) -> float:

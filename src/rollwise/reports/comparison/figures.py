@@ -137,17 +137,15 @@ def pass_at_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compa
 
 def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """Time in ask and tell, and rollouts that were not chosen to be trained on."""
-    overhead: dict[str, float] = {}
-    extra: dict[str, float] = {}
-    judging: dict[str, float] = {}
-    for method in comparison.methods:
-        if "overhead" in method.measures and math.isfinite(method.measures["overhead"].mean):
-            overhead[method.name] = method.measures["overhead"].mean
-        if "rollouts" in method.measures and method.measures["rollouts"].mean > 0:
-            more = method.measures["probe_rollouts"].mean + method.measures["refill_rollouts"].mean
-            extra[method.name] = more / method.measures["rollouts"].mean
-        if "judgment_tokens" in method.measures and math.isfinite(method.measures["judgment_tokens"].mean):
-            judging[method.name] = method.measures["judgment_tokens"].mean
+    overhead, judging = (
+        {method.name: mean for method in comparison.methods if math.isfinite(mean := method.mean(key))}
+        for key in ("overhead", "judgment_tokens")
+    )
+    extra = {
+        method.name: (method.mean("probe_rollouts") + method.mean("refill_rollouts")) / rollouts
+        for method in comparison.methods
+        if (rollouts := method.mean("rollouts")) > 0
+    }
     bars = [(overhead, "time in ask and tell, of the training time")]
     bars += [(extra, "rollouts to probe and refill, of all")] if any(extra.values()) else []
     bars += [(judging, "tokens for judgments, of all")] if judging else []
@@ -160,7 +158,7 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     )
     if judging:
         caption += " So are the tokens of the policy's judgments."
-    return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH), ())
+    return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH))
 
 
 def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -173,7 +171,7 @@ def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     caption = (
         f"Each method's mean {score} with its standard deviation over seeds, beside {comparison.baseline}'s (dashed)."
     )
-    return ComparisonFigure(FigureSpec("score_each", "Each method beside the baseline", caption, panels), ())
+    return ComparisonFigure(FigureSpec("score_each", "Each method beside the baseline", caption, panels))
 
 
 def _has_grey(styles: Mapping[str, Style]) -> bool:

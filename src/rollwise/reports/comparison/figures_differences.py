@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.estimates import Difference
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
@@ -43,9 +42,7 @@ def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Co
         "over seeds: thin the t interval, thick the bootstrap; an open dot has too few seeds for one. The vertical "
         "line is no difference."
     )
-    return ComparisonFigure(
-        FigureSpec("difference", "Difference from the baseline", caption, tuple(panels), DOT_WIDTH), ()
-    )
+    return ComparisonFigure(FigureSpec("difference", "Difference from the baseline", caption, tuple(panels), DOT_WIDTH))
 
 
 def gap_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -65,20 +62,17 @@ def gap_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compariso
         "the whole curve. Where the band leaves out 0 the method was ahead or behind at every such place at once; a "
         "single place's t interval is narrower. Of few seeds the band is too narrow; of fewer than three there is none."
     )
-    return ComparisonFigure(FigureSpec("difference_curve", "Difference along the budget", caption, panels), ())
+    return ComparisonFigure(FigureSpec("difference_curve", "Difference along the budget", caption, panels))
 
 
 def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """TTB and BSF with intervals."""
-    times: dict[str, tuple[float, Interval | None]] = {}
-    bests: dict[str, tuple[float, Interval | None]] = {}
-    for method, found in others(comparison):
-        if found is not None:
-            times[method.name] = found.ttb[100].value, found.ttb[100].interval
-            bests[method.name] = found.bsf[100].value, found.bsf[100].interval
-    singles = {m.name: found.ttb[100].singles for m, found in others(comparison) if found is not None}
-    times = {name: row for name, row in times.items() if not math.isnan(row[0])}
-    bests = {name: row for name, row in bests.items() if not math.isnan(row[0])}
+    shown = {method.name: found for method, found in others(comparison) if found is not None}
+    times, bests = (
+        {name: (one.value, one.interval) for name, one in values.items() if not math.isnan(one.value)}
+        for values in ({n: a.ttb[100] for n, a in shown.items()}, {n: a.bsf[100] for n, a in shown.items()})
+    )
+    singles = {name: found.ttb[100].singles for name, found in shown.items()}
     unit = AXES[comparison.headline_axis]
     labels = (f"time to baseline, TTB(100 %), in {unit}", f"best so far, BSF(100 %), in {unit}")
     panels = tuple(
@@ -94,7 +88,7 @@ def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comp
         "seeds, with 95 % bootstrap intervals. Ticks are the single seeds' TTB; seeds that never get there have none."
     )
     title = "Time to baseline (TTB), best so far (BSF)"
-    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH), ())
+    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH))
 
 
 def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -111,6 +105,4 @@ def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         f"Each method's gain over {comparison.baseline} as a share of the oracle's, with 95 % bootstrap intervals over "
         "seeds. An oracle at a pass rate of 0.5 is the limit of the frontier idea, not of learning: 100 % is no bound."
     )
-    return ComparisonFigure(
-        FigureSpec("oracle_share", "Share of the oracle's gain", caption, tuple(panels), DOT_WIDTH), ()
-    )
+    return ComparisonFigure(FigureSpec("oracle_share", "Share of the oracle's gain", caption, tuple(panels), DOT_WIDTH))

@@ -49,4 +49,4 @@ def set_difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -
         "intervals leave out 0 by chance alone."
     )
     spec = FigureSpec("difference_by_set", "Difference on each set", caption, tuple(panels), DOT_WIDTH)
-    return ComparisonFigure(spec, ())
+    return ComparisonFigure(spec)

@@ -96,7 +96,7 @@ def maps_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
         "bottom row (none solved) and the top row (all solved) teach nothing, but for partial rewards that differ. "
         f"Dashed: the mean.{more}"
     )
-    return ComparisonFigure(FigureSpec("success_rates", "Sampled success rates", caption, panels, WIDE), ())
+    return ComparisonFigure(FigureSpec("success_rates", "Sampled success rates", caption, panels, WIDE))
 
 
 def sizes_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:

@@ -39,7 +39,7 @@ def speed_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         "to themselves."
     )
     title = "Speed beside the baseline"
-    return ComparisonFigure(FigureSpec("speed", title, caption, tuple(panels), DOT_WIDTH), ())
+    return ComparisonFigure(FigureSpec("speed", title, caption, tuple(panels), DOT_WIDTH))
 
 
 def _interval(found: Summary) -> Interval | None:
@@ -74,9 +74,9 @@ def phases_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compar
 
 def step_by_phase(method: MethodResult) -> dict[str, float]:
     """A method's mean seconds of a step in each phase and in the rest; empty where its runs recorded no phase."""
-    means = {phase: found.mean for phase in PHASES if (found := method.measures.get(f"time/{phase}"))}
-    known = {phase: mean for phase, mean in means.items() if phase != EVALUATION and math.isfinite(mean)}
+    means = {phase: method.mean(f"time/{phase}") for phase in PHASES if phase != EVALUATION}
+    known = {phase: mean for phase, mean in means.items() if math.isfinite(mean)}
     if not known:
         return {}
-    rest = method.measures["step_time"].mean - sum(known.values())
+    rest = method.mean("step_time") - sum(known.values())
     return {**known, REST: rest} if rest > 0 else known

@@ -7,12 +7,12 @@ import io
 import math
 from typing import TYPE_CHECKING
 
-from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import any_spent
 from rollwise.reports.comparison.set_tables import every_table
 from rollwise.reports.comparison.tables import tune_table
 from rollwise.reports.comparison.terminal import terminal_judgments, terminal_pairs, terminal_results, terminal_sets
+from rollwise.reports.comparison.words.cells import markdown
 from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.words import count
 
@@ -44,27 +44,9 @@ def format_table(comparison: Comparison) -> Group:
 
 def format_markdown(comparison: Comparison) -> str:
     """Verdict, tables and problems as Markdown."""
-    parts = [f"# {_escape(comparison.name)}", "\n".join(f"- {_escape(line)}" for line in verdict(comparison))]
     tuned = tune_table(comparison)
-    for table in [*every_table(comparison), *([tuned] if tuned else [])]:
-        lines = [_markdown_row([_escape(name) for name in table.head])]
-        lines.append("|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|")
-        lines += [_markdown_row(["<br>".join(_escape(p) for p in (c.text, c.below) if p) for c in row])
-                  for row in table.rows]  # fmt: skip
-        parts += [f"## {_escape(table.title)}", "\n".join(lines), _escape(table.note)]
-    if comparison.problems:
-        parts += ["## Problems", "\n".join(f"- {_escape(str(problem))}" for problem in comparison.problems)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _escape(text: str) -> str:
-    for mark in "\\|*_`":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.replace("<", "&lt;").split())
+    tables = [*every_table(comparison), *([tuned] if tuned else [])]
+    return markdown(comparison.name, verdict(comparison), tables, list(map(str, comparison.problems)))
 
 
 def differences_csv(comparison: Comparison) -> str:
@@ -77,11 +59,8 @@ def differences_csv(comparison: Comparison) -> str:
     writer.writerow(_DIFFERENCES)
     for pair in comparison.statistics.pairs:
         gap = pair.difference
-        numbers = [gap.mean, gap.sd, *_ends(gap.t_interval), *_ends(gap.interval), gap.p, pair.p]
+        intervals = [(one.low, one.high) if one else (math.nan, math.nan) for one in (gap.t_interval, gap.interval)]
+        numbers = [gap.mean, gap.sd, *intervals[0], *intervals[1], gap.p, pair.p]
         cells = ["" if math.isnan(number) else f"{number:.10g}" for number in numbers]
         writer.writerow([pair.method, pair.other, gap.n, *cells, "yes" if pair.told else "no"])
     return buffer.getvalue()
-
-
-def _ends(interval: Interval | None) -> tuple[float, float]:
-    return (math.nan, math.nan) if interval is None else (interval.low, interval.high)

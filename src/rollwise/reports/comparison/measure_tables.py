@@ -90,7 +90,7 @@ def _left_to_the_figure(comparison: Comparison) -> set[str]:
 
 def any_spent(comparison: Comparison, key: str) -> bool:
     """Whether any method has a measure that is neither 0 nor unknown; that no judgment was unreadable is known too."""
-    means = [m.measures[key].mean for m in comparison.methods if key in m.measures]
+    means = [method.mean(key) for method in comparison.methods]
     return any(math.isfinite(mean) and (mean != 0 or key == "judgment_unread") for mean in means)
 
 

@@ -19,7 +19,7 @@ from rollwise.reports.comparison.set_tables import category_tables, set_relative
 from rollwise.reports.comparison.tables import all_tables, result_table, tune_table
 from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.drawing import CSS_NAMES
-from rollwise.reports.html import CSS, html_page
+from rollwise.reports.html import CSS, bullets, figure_element, html_page, page_header, verdict_section
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 from rollwise.runs.lines import enumeration
 
@@ -37,15 +37,21 @@ def render_comparison(
         figures: Each figure with its panels as `<svg>` elements.
         folder: Where the page will lie, for the links to the runs' own reports.
     """
-    sections = [_header(comparison), _verdict(comparison), table_section(comparison, result_table(comparison))]
-    sections.append(tables_section(comparison, "By evaluation set", set_tables(comparison), OPENED_SETS))
-    sections.append(tables_section(comparison, "By category", category_tables(comparison), OPENED_SETS))
+    baseline, tuned = comparison.baseline, tune_table(comparison)
+    more = [*all_tables(comparison)[1:], *set_relative_tables(comparison)]
+    sections = [
+        _header(comparison),
+        verdict_section("Did it help?", verdict(comparison)),
+        table_section(result_table(comparison), baseline),
+        tables_section("By evaluation set", set_tables(comparison), baseline, OPENED_SETS),
+        tables_section("By category", category_tables(comparison), baseline, OPENED_SETS),
+    ]
     sections += [_figure(figure, panels) for figure, panels in figures if not figure.closed]
     sections += [
         _closed([(figure, panels) for figure, panels in figures if figure.closed]),
-        tables_section(comparison, "Between methods", between_tables(comparison)),
-        tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
-        _tune_section(comparison),
+        tables_section("Between methods", between_tables(comparison), baseline),
+        tables_section("All measures", more, baseline),
+        table_section(tuned, baseline) if tuned else "",
         _problems(comparison),
         runs_section(comparison, folder),
         _sources(comparison),
@@ -56,28 +62,17 @@ def render_comparison(
 
 def _header(comparison: Comparison) -> str:
     compared = [run for run in comparison.runs if run.status == "compared"]
-    facts = [
-        ("methods", str(len(comparison.methods))),
-        ("runs compared", f"{len(compared)} of {len(comparison.runs)} read"),
-        ("seeds", str(len({run.seed for run in compared}))),
-        ("baseline", comparison.baseline),
-        ("oracle", comparison.oracle or ""),
-        ("score", comparison.score_name if comparison.score else ""),
-        ("starts", starts_text(comparison)),
-        ("timed", comparison.timing),
-    ]
-    shown = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
-    return f"<header><p>rollwise comparison</p><h1>{escape(comparison.name)}</h1><dl>{shown}</dl></header>"
-
-
-def _verdict(comparison: Comparison) -> str:
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict(comparison))
-    return f'<section class="verdict"><h2>Did it help?</h2>{said}</section>'
-
-
-def _tune_section(comparison: Comparison) -> str:
-    table = tune_table(comparison)
-    return "" if table is None or comparison.tune is None else table_section(comparison.tune, table)
+    facts = {
+        "methods": len(comparison.methods),
+        "runs compared": f"{len(compared)} of {len(comparison.runs)} read",
+        "seeds": len({run.seed for run in compared}),
+        "baseline": comparison.baseline,
+        "oracle": comparison.oracle or "",
+        "score": comparison.score_name if comparison.score else "",
+        "starts": starts_text(comparison),
+        "timed": comparison.timing,
+    }
+    return page_header("comparison", comparison.name, facts)
 
 
 def _closed(figures: Sequence[tuple[ComparisonFigure, Sequence[str]]]) -> str:
@@ -99,14 +94,7 @@ def _figure(figure: ComparisonFigure, panels: Sequence[str]) -> str:
 
 
 def _drawn(figure: ComparisonFigure, panels: Sequence[str]) -> str:
-    spec = figure.spec
-    label = escape(spec.title, quote=True)
-    drawn = "".join(f'<div class="panel" role="img" aria-label="{label}, panel {i}">{panel}</div>'
-                    for i, panel in enumerate(panels, start=1))  # fmt: skip
-    return (
-        f'<figure>{_legend(figure.legend)}<div class="panels">{drawn}</div>'
-        f"<figcaption>{escape(spec.caption)}</figcaption></figure>"
-    )
+    return figure_element(figure.spec, panels, _legend(figure.legend))
 
 
 def _legend(styles: Sequence[Style]) -> str:
@@ -124,8 +112,9 @@ def _legend(styles: Sequence[Style]) -> str:
 def _problems(comparison: Comparison) -> str:
     if not comparison.problems:
         return ""
-    items = "".join(f"<li>{escape(str(problem))}</li>" for problem in comparison.problems)
-    return f'<section class="wide"><h2>Problems</h2><ul>{items}</ul></section>'
+    return (
+        f'<section class="wide"><h2>Problems</h2>{bullets([str(problem) for problem in comparison.problems])}</section>'
+    )
 
 
 def _sources(comparison: Comparison) -> str:

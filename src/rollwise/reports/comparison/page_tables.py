@@ -1,4 +1,4 @@
-"""The tables of a comparison's page as HTML, and its section with the runs."""
+"""Sortable tables as HTML, and the section with the runs of a comparison's page."""
 
 from __future__ import annotations
 
@@ -20,25 +20,22 @@ from rollwise.runs.lines import scientific
 from rollwise.runs.names import REPORT_FILE
 
 
-def table_section(comparison: Comparison, table: Table) -> str:
-    """A table with its title and its note."""
-    note = f'<p class="note">{escape(table.note)}</p>'
-    return f'<section class="wide"><h2>{escape(table.title)}</h2>{_table(comparison, table)}{note}</section>'
+def table_section(table: Table, baseline: str | None = None) -> str:
+    """A table with its title and its note; the row of the method `baseline` stands out."""
+    return f'<section class="wide"><h2>{escape(table.title)}</h2>{_table(table, baseline)}</section>'
 
 
-def _table(comparison: Comparison, table: Table) -> str:
-    rows = []
-    for method, row in zip(comparison.methods, table.rows, strict=True):
-        mark = ' class="baseline"' if method.name == comparison.baseline else ""
-        rows.append(f"<tr{mark}>{_table_row(row)}</tr>")
-    return _sorted_table(table.head, rows)
+def _table(table: Table, baseline: str | None) -> str:
+    marks = [' class="baseline"' if row[0].text == baseline else "" for row in table.rows]
+    rows = [f"<tr{mark}>{_table_row(row)}</tr>" for mark, row in zip(marks, table.rows, strict=True)]
+    return f'{_sorted_table(table.head, rows)}<p class="note">{escape(table.note)}</p>'
 
 
-def tables_section(comparison: Comparison, title: str, tables: Sequence[Table], opened: int = 1) -> str:
+def tables_section(title: str, tables: Sequence[Table], baseline: str, opened: int = 1) -> str:
     """Tables to open, the first of them open already; `""` for none."""
     shown = [
-        f"<details{' open' if i < opened else ''}><summary>{escape(table.title)}</summary>"
-        f'{_table(comparison, table)}<p class="note">{escape(table.note)}</p></details>'
+        f"<details{' open' if i < opened else ''}><summary>{escape(table.title)}</summary>{_table(table, baseline)}"
+        "</details>"
         for i, table in enumerate(tables)
     ]
     return f'<section class="wide"><h2>{escape(title)}</h2>{"".join(shown)}</section>' if shown else ""

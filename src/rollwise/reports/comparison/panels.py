@@ -17,7 +17,8 @@ from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.mean_curves import GapBand, MeanCurve
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
-from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, mark_ticks
+from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, legend_label, mark_ticks
+from rollwise.reports.series import time_unit
 
 LONGEST_NAME = 26
 # Panels in a file, the legend's among them.
@@ -48,7 +49,7 @@ class ComparisonFigure:
     """
 
     spec: FigureSpec
-    legend: tuple[Style, ...]
+    legend: tuple[Style, ...] = ()
     closed: bool = False
 
     def files(self) -> list[FigureSpec]:
@@ -236,7 +237,7 @@ def _unit(axis: str, longest: float) -> tuple[float, str]:
     """What to divide the values of an axis so long by, and its label."""
     if axis != "wall_s":
         return 1.0, AXES[axis]
-    scale, unit = (1.0, "s") if longest < 180 else (60.0, "min") if longest < 10800 else (3600.0, "h")
+    unit, scale = time_unit(longest)
     return scale, f"training time ({unit})"
 
 
@@ -246,5 +247,4 @@ def _ends(interval: Interval | None) -> tuple[float, ...]:
 
 def short_label(name: str) -> str:
     """A method's name as a figure has it, cut where it is long."""
-    name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"
+    return legend_label(name, LONGEST_NAME)

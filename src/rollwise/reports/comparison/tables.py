@@ -131,7 +131,7 @@ def flops_table(comparison: Comparison) -> list[Table]:
         head += [f"{score} at {at}", f"from {comparison.baseline}", f"rank by {AXES[axis]}"]
     rows = []
     for method in comparison.methods:
-        tokens, flops = (method.measures[axis].mean if method.measures else math.nan for axis in axes)
+        tokens, flops = (method.mean(axis) for axis in axes)
         cells = [name_cell(comparison, method), _number_cell(flops / tokens if tokens > 0 else math.nan)]
         for i, axis in enumerate(axes):
             found = method.axes.get(axis)

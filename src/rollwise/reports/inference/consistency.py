@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.errors import StateFileError, check_installed
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import lines_by_id
 from rollwise.runs.names import OPTIONS_ENDING, SUMMARY_ENDING
@@ -34,8 +33,7 @@ def write_consistency_report(path: str | Path, out: str | Path | None = None) ->
     again = "run the same `rollwise consistency` again, which writes it without asking for what is there"
     numbers = _read_beside(path, SUMMARY_ENDING, again)
     lines = list(lines_by_id(path, "answers", mend=False).values())
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
+    check_installed("matplotlib", "the report", "report")
     from rollwise.reports.inference.consistency_page import render_consistency
 
     target = path.with_suffix(".html") if out is None else Path(out)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from html import escape
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from rollwise.reports.comparison.page_tables import table_section
 from rollwise.reports.drawing import BLUE, GREY, VERMILLION, FigureSpec, finish_axes
 from rollwise.reports.figure_files import inline_panels
-from rollwise.reports.html import CSS, html_page
+from rollwise.reports.html import CSS, html_page, page_header, verdict_section
 from rollwise.reports.inference.consistency_words import Line, agreement, answer_table, cost_table, facts, sentences
-from rollwise.reports.inference.page import figure_section, table_section
+from rollwise.reports.inference.page import figure_section
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 
 _BINS = np.linspace(0.0, 1.0, 11)
@@ -30,11 +30,9 @@ def render_consistency(name: str, options: Mapping[str, Any], numbers: Mapping[s
         numbers: The contents of the summary.
         lines: The lines of the file.
     """
-    title = escape(f"Votes: {name}")
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences(options, numbers, lines))
     sections = [
-        f"<header><p>rollwise consistency</p><h1>{title}</h1><dl>{facts(options, numbers)}</dl></header>",
-        f'<section class="verdict"><h2>What came of it?</h2>{said}</section>' if said else "",
+        page_header("consistency", f"Votes: {name}", facts(options, numbers)),
+        verdict_section("What came of it?", sentences(options, numbers, lines)),
         table_section(cost_table(options, numbers)),
         *(figure_section(spec, inline_panels(spec)) for spec in _figures(options, lines) if lines),
         table_section(answer_table(lines)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from rollwise.reports.comparison.words.cells import Cell, Table
@@ -112,12 +111,11 @@ def _short(text: str | None) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def facts(options: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
-    """The head of the page."""
-    shown = {
+def facts(options: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands in the head of the page."""
+    return {
         "data": options["data"], "model": options["model"], "rule": options["rule"],
         "most samples": options["num_generations"],
         "prompts": f"{numbers['prompts']:,}", "samples a prompt": f"{numbers['samples_mean'] or 0:.2f}",
         "answers compared as": options.get("same", "text"),
     }  # fmt: skip
-    return "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(str(v))}</dd></div>" for k, v in shown.items())

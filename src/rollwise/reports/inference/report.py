@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import MissingExtraError
-from rollwise.reports.inference.tables import all_tables, markdown, verdict
+from rollwise.errors import check_installed
+from rollwise.reports.comparison.words.cells import markdown
+from rollwise.reports.inference.tables import all_tables, title, verdict
 from rollwise.runs.evaluation_file import read_evaluation
 from rollwise.runs.names import REPORT_FILE
 from rollwise.state import write_whole
@@ -34,10 +34,10 @@ def write_inference_report(folder: str | Path, out: str | Path | None = None) ->
     """
     found = read_evaluation(folder)
     target = Path(out if out is not None else folder)
-    write_whole(target / "table.md", markdown(found))
+    said, tables = verdict(found), all_tables(found)
+    write_whole(target / "table.md", markdown(title(found), said, tables))
     write_whole(target / "policies.csv", policies_csv(found))
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
+    check_installed("matplotlib", "the report", "report")
     # Only now, so that the tables can be had without matplotlib.
     from rollwise.reports.figure_files import inline_panels, save_figure
     from rollwise.reports.inference.figures import build_figures
@@ -48,8 +48,7 @@ def write_inference_report(folder: str | Path, out: str | Path | None = None) ->
     for spec in figures:
         save_figure(spec, target / FIGURES_FOLDER)
     drawn = [(spec, inline_panels(spec)) for spec in figures]
-    page = render_inference(found, verdict(found), all_tables(found), drawn)
-    write_whole(target / REPORT_FILE, page)
+    write_whole(target / REPORT_FILE, render_inference(found, said, tables, drawn))
     return target / REPORT_FILE
 
 

@@ -266,34 +266,10 @@ def selection_tables(found: Found) -> list[Table]:
     return [Table(f"Selection at K = {said['k']}", ("rule", "accuracy"), rows, note)]
 
 
-def markdown(found: Found) -> str:
-    """Verdict and tables as Markdown."""
-    parts = [f"# {title(found)}", "\n".join(f"- {_escape(line)}" for line in verdict(found))]
-    for table in all_tables(found):
-        lines = [
-            _line(list(table.head)),
-            "|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|",
-        ]
-        lines += [_line(["<br>".join(_escape(part) for part in (c.text, c.below) if part) for c in row])
-                  for row in table.rows]  # fmt: skip
-        parts += [f"## {table.title}", "\n".join(lines), _escape(table.note)]
-    return "\n\n".join(parts) + "\n"
-
-
 def title(found: Found) -> str:
     """What was evaluated."""
     model = found["about"].get("model")
     return f"Adaptive best-of-{found['config']['num_generations']}" + (f" of {model}" if model else "")
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _escape(text: str) -> str:
-    for mark in "\\|*_`":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.replace("<", "&lt;").split())
 
 
 def _spread(values: Found, digits: int) -> Cell:

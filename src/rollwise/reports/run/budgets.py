@@ -10,7 +10,7 @@ import numpy as np
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import cumulative
-from rollwise.reports.series import MOST_POINTS, FloatArray, smoothing_window
+from rollwise.reports.series import MOST_POINTS, FloatArray, smoothing_window, time_unit
 from rollwise.runs.lines import enumeration
 
 _PASS_AT = re.compile(r"eval/pass@(\d{1,9})")
@@ -38,11 +38,6 @@ def budgets(run: RunData) -> list[Budget]:
         unit, seconds = time_unit(float(wall.max(initial=0.0)))
         axes.append(Budget(f"training time ({unit})", wall / seconds, "wall-clock"))
     return axes
-
-
-def time_unit(longest: float) -> tuple[str, int]:
-    """The unit for times of up to `longest` seconds, and its seconds."""
-    return ("s", 1) if longest < 180 else ("min", 60) if longest < 10800 else ("h", 3600)
 
 
 def budget_names(axes: Sequence[Budget]) -> str:

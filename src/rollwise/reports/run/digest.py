@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rollwise.evaluation import RunData
-from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, ratio_in, with_groups
-from rollwise.evaluation.dynamics import sums_by_step
+from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, finite, ratio_in, with_groups
+from rollwise.evaluation.dynamics import IntArray, sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns
 from rollwise.reports.run.budgets import evaluation_columns
-from rollwise.reports.words import count
-from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
+from rollwise.reports.words import count, percent
+from rollwise.runs.group_table import NO_NAME, GroupTable, group_table, is_real
 from rollwise.runs.solved import SolvedRule
 
 # Less than one prompt of any pool.
@@ -89,27 +89,34 @@ class RolloutDigest:
     def lane_shares(self) -> tuple[list[str], FloatArray, FloatArray]:
         """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
         table = self.table
-        kept = table.train & (table.step != NO_STEP) & (table.lane != NO_NAME)
-        totals = np.bincount(table.lane[kept], minlength=len(table.lanes))
-        order = sorted(np.flatnonzero(totals).tolist(), key=lambda i: (-totals[i], table.lanes[i]))
-        shown = order if len(order) <= MOST_LANES else order[: MOST_LANES - 1]
-        place = np.full(len(table.lanes), len(shown))
-        place[shown] = np.arange(len(shown))
-        names = [table.lanes[i] for i in shown] + ([OTHER_LANES] if len(shown) < len(order) else [])
-        steps, counts = sums_by_step(table.step[kept], place[table.lane[kept]], len(names))
+        kept = table.in_training & (table.lane != NO_NAME)
+        names, kinds = pooled_names(table.lanes, table.lane[kept])
+        steps, counts = sums_by_step(table.step[kept], kinds, len(names))
         return names, steps.astype(np.float64), counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
-def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
-    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory."""
-    return digest_lines(enumerate(rows, start=1))
+def pooled_names(names: Sequence[str], kinds: IntArray, *, by_name: bool = False) -> tuple[list[str], IntArray]:
+    """The names that have most entries, and the place of each of (M,) entries among them; the small ones are pooled.
+
+    Args:
+        names: Of all kinds.
+        kinds: (M,) which name each entry has.
+        by_name: In alphabetical order; else the one with most entries first.
+    """
+    counts = np.bincount(kinds, minlength=len(names))
+    largest = sorted(np.flatnonzero(counts).tolist(), key=lambda i: (-counts[i], names[i]))
+    shown = largest if len(largest) <= MOST_LANES else largest[: MOST_LANES - 1]
+    ordered = sorted(shown, key=lambda i: names[i]) if by_name else shown
+    place = np.full(len(names), len(ordered))
+    place[ordered] = np.arange(len(ordered))
+    return [names[i] for i in ordered] + ([OTHER_LANES] if len(shown) < len(largest) else []), place[kinds]
 
 
 def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> RolloutDigest:
-    """As `digest_rollouts`, from (line number, group) pairs, so that lines can be found again.
+    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory.
 
     Args:
-        lines: The pairs.
+        lines: Pairs of line number and group, so that lines can be found again.
         known: What counts as solved, as the run says; None to guess.
     """
     last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
@@ -197,9 +204,9 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
         rows.append(_solved(digest.table.rule))
     rows += _probes(run, digest)
     rows += _clock(run)
-    coverage = _finite(run.column("curriculum/coverage"))
+    coverage = finite(run.column("curriculum/coverage"))
     if coverage.size:
-        rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for, to train on them"))
+        rows.append(Headline("coverage of the pool", percent(coverage[-1]), "prompts asked for, to train on them"))
     return rows
 
 
@@ -212,7 +219,7 @@ def _evaluations(run: RunData) -> list[Headline]:
 def _evaluation(run: RunData, key: str, made: str = "") -> Headline:
     label = ("evaluation reward" if key == "eval/reward" else key.removeprefix("eval/")) + made
     scores = run.column(key)
-    steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
+    steps, scores = run.metrics["step"][np.isfinite(scores)], finite(scores)
     if scores.size == 1:
         return Headline(label, f"{scores[0]:.3f}", f"the only evaluation, at step {steps[0]:.0f}")
     best = int(np.argmax(scores))
@@ -226,7 +233,7 @@ def _ends(run: RunData) -> list[Headline]:
     prompts, each = (run.config.get(f"{of}_end") for of in ("eval_prompts", "num_generations"))
     note = f"after the last step, on {prompts} prompts x {each} rollouts" if prompts and each else "after the last step"
     return [
-        Headline(f"{column.removeprefix(END)} at the end", f"{_finite(run.column(column))[-1]:.3f}", note)
+        Headline(f"{column.removeprefix(END)} at the end", f"{finite(run.column(column))[-1]:.3f}", note)
         for part in parts
         for column in end_columns([run], part)
     ]
@@ -236,13 +243,13 @@ def _task_ratio(run: RunData, groups: GroupTable) -> list[Headline]:
     run, known = with_groups(run, groups), np.isfinite(run.column(RATIO))
     if not known.any():
         return []
-    rows = [Headline("effective task ratio", _percent(ratio_in(run, known)), "groups whose rewards differ, of all")]
+    rows = [Headline("effective task ratio", percent(ratio_in(run, known)), "groups whose rewards differ, of all")]
     steps = run.metrics["step"]
     first, last = steps[known][[0, -1]]
     late = known & (steps > first + 0.75 * (last - first))
     if known.sum() >= 4 and np.isfinite(share := ratio_in(run, late)):
         note = f"of the groups of the last {count(int(late.sum()), 'step')}"
-        rows.append(Headline("… in the last quarter", _percent(share), note))
+        rows.append(Headline("… in the last quarter", percent(share), note))
     return rows
 
 
@@ -253,10 +260,10 @@ def _solved(rule: SolvedRule) -> Headline:
 
 def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:
     """What the curriculum spent to choose by."""
-    spent, total = np.nansum(run.column("probe_rollouts")), _finite(run.column("rollouts"))
+    spent, total = np.nansum(run.column("probe_rollouts")), finite(run.column("rollouts"))
     if not spent or not total.size:
         return []
-    note = f"{_percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
+    note = f"{percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
     return [Headline("probe rollouts", f"{spent:,.0f}", note)]
 
 
@@ -265,8 +272,8 @@ def _clock(run: RunData) -> list[Headline]:
     if wall is None:
         return []
     rows = [Headline("training time", duration(float(wall[-1])), "wall-clock, over all resumes")]
-    spent = _finite(run.column("ask_s")).sum() + _finite(run.column("tell_s")).sum()
-    recorded = _finite(run.column("ask_s")).size + _finite(run.column("tell_s")).size
+    spent = finite(run.column("ask_s")).sum() + finite(run.column("tell_s")).sum()
+    recorded = finite(run.column("ask_s")).size + finite(run.column("tell_s")).size
     if recorded and wall[-1] > 0:
         note = f"time in ask and tell ({duration(float(spent))}) over training time"
         rows.append(Headline("curriculum overhead", f"{100 * spent / wall[-1]:.2g} %", note))
@@ -280,11 +287,3 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _percent(share: float | np.floating[Any]) -> str:
-    return f"{100 * float(share):.1f} %"
-
-
-def _finite(values: FloatArray) -> FloatArray:
-    return values[np.isfinite(values)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.ticker import EngFormatter
 
 from rollwise.evaluation.beliefs import FEWEST_BELIEFS, beliefs_of
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
+from rollwise.evaluation.curves import finite
 from rollwise.evaluation.sizes import MIDDLES, sizes_of
 from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, VERMILLION, WIDE, FigureSpec, finish_axes
 from rollwise.reports.run.budgets import any_finite
@@ -75,19 +77,14 @@ def tracking_figure(groups: GroupTable) -> FigureSpec | None:
     if not (any_finite(pearson) or any_finite(auc)):
         return None
 
-    def draw(ax: Axes) -> None:
-        for values, color, label in [(pearson, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
-            ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
-        ax.axhline(0.5, color=GREY, linestyle="--", linewidth=1.0)
-        ax.set_ylim(min(0.0, _least(pearson)), 1.02)
-        finish_axes(ax, "training step", "", legend=True)
-
     caption = (
         f"As BOTS's Figure 5, within {len(parts)} spans of steps: Pearson's correlation of expected and realised mean "
         "score, and ROC AUC of telling prompts whose rewards differ from the others by how near to 0.5 the "
         "expectation was (0.5, dashed, is chance)."
     )
-    return FigureSpec("belief_over_steps", "Belief over the steps", caption, (draw,), WIDE)
+    return FigureSpec(
+        "belief_over_steps", "Belief over the steps", caption, (tracking_panel(at, pearson, auc, [0.5]),), WIDE
+    )
 
 
 def span_starts(step: np.ndarray) -> list[int]:
@@ -100,9 +97,20 @@ def span_starts(step: np.ndarray) -> list[int]:
     return sorted(set(cuts))
 
 
-def _least(values: FloatArray) -> float:
-    finite = values[np.isfinite(values)]
-    return 1.06 * float(finite.min()) if finite.size else 0.0
+def tracking_panel(
+    at: FloatArray, correlation: FloatArray, auc: FloatArray, levels: Sequence[float]
+) -> Callable[[Axes], None]:
+    """Draws both measures over the steps, with dashed lines at some levels."""
+
+    def draw(ax: Axes) -> None:
+        for values, color, label in [(correlation, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
+            ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
+        for level in levels:
+            ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
+        ax.set_ylim(1.06 * float(finite(correlation).min(initial=0.0)), 1.02)
+        finish_axes(ax, "training step", "", legend=True)
+
+    return draw
 
 
 @figure(105, "group sizes", when=sizes_of)

@@ -25,11 +25,11 @@ from rollwise.reports.drawing import (
     legend_label,
 )
 from rollwise.reports.run.budgets import any_finite, smoothing, stack_smoothing
-from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
+from rollwise.reports.run.digest import RolloutDigest, pooled_names
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.reports.success_map import draw_success_map
-from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
+from rollwise.runs.group_table import NO_NAME, GroupTable
 
 # Most columns of steps in a heatmap.
 MOST_COLUMNS = 80
@@ -85,7 +85,7 @@ def _mixed_by_lane(table: GroupTable, lanes: list[str]) -> tuple[FloatArray, Flo
     """The steps (S,), and for each shown lane the smoothed share of mixed groups (S, L)."""
     place = {name: i for i, name in enumerate(lanes)}
     shown = np.array([place.get(name, len(lanes) - 1) for name in table.lanes], dtype=np.int64)
-    kept = table.train & table.judged & (table.step != NO_STEP) & (table.lane != NO_NAME)
+    kept = table.in_training & table.judged & (table.lane != NO_NAME)
     kinds = shown[table.lane[kept]]
     steps, counts = sums_by_step(table.step[kept], kinds, len(lanes))
     _, sums = sums_by_step(table.step[kept], kinds, len(lanes), table.mixed[kept].astype(np.float64))
@@ -104,10 +104,10 @@ def _draw_rates(ax: Axes, at: FloatArray, rates: FloatArray, *, labels: list[str
 @figure(110, "categories (needs rollouts.jsonl with step, category and rewards)")
 def categories_figure(groups: GroupTable) -> FigureSpec | None:
     """Each category's share of the groups, and its mean pass rate, over steps."""
-    kept = groups.train & groups.judged & (groups.step != NO_STEP) & (groups.category != NO_NAME)
+    kept = groups.in_training & groups.judged & (groups.category != NO_NAME)
     if not kept.any():
         return None
-    names, kinds = pooled_names(groups.categories, groups.category[kept])
+    names, kinds = pooled_names(groups.categories, groups.category[kept], by_name=True)
     steps, counts = sums_by_step(groups.step[kept], kinds, len(names))
     _, sums = sums_by_step(groups.step[kept], kinds, len(names), groups.solved[kept])
     at = steps.astype(np.float64)
@@ -133,7 +133,7 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
 def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """Mean difficulty of the step's prompts, beside the data set's: SEC's Figure 3."""
     found = difficulty_of(run, groups)
-    kept = groups.train & (groups.step != NO_STEP)
+    kept = groups.in_training
     if found is None or not any_finite(found.sampled[kept]):
         return None
     kept &= np.isfinite(found.sampled)
@@ -156,18 +156,6 @@ def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     words = "level, the number in the category's name" if found.of == "level" else "difficulty, the column of that name"
     caption = f"As SEC's Figure 3: the mean {words}, of the step's prompts; {data}{smoothing(means)}."
     return FigureSpec("difficulty", "Difficulty of the sampled prompts", caption, (draw,), WIDE)
-
-
-def pooled_names(names: list[str], kinds: FloatArray) -> tuple[list[str], FloatArray]:
-    """The greatest names by number, in alphabetical order, the small ones pooled; and each entry's place among them."""
-    counts = np.bincount(kinds, minlength=len(names))
-    largest = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
-    shown = largest if len(largest) <= MOST_LANES else largest[: MOST_LANES - 1]
-    ordered = sorted((i for i in shown if counts[i]), key=lambda i: names[i])
-    place = np.full(len(names), len(ordered))
-    place[ordered] = np.arange(len(ordered))
-    labels = [names[i] for i in ordered] + ([OTHER_LANES] if len(shown) < len(largest) else [])
-    return labels, place[kinds]
 
 
 def smooth_ratio(sums: FloatArray, counts: FloatArray) -> FloatArray:

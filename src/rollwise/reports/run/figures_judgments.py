@@ -25,7 +25,6 @@ from rollwise.reports.drawing import (
     GREEN,
     GREY,
     INK,
-    ORANGE,
     PURPLE,
     VERMILLION,
     WIDE,
@@ -35,8 +34,8 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import any_finite, smoothing
 from rollwise.reports.run.figures import figure
-from rollwise.reports.run.figures_belief import span_starts
-from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
+from rollwise.reports.run.figures_belief import span_starts, tracking_panel
+from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 from rollwise.runs.lines import enumeration
 
@@ -166,18 +165,4 @@ def _tracking_panel(found: Predictions) -> Panel | None:
     correlation, auc = np.array([s.correlation for s in scores]), np.array([s.auc for s in scores])
     if not (any_finite(correlation) or any_finite(auc)):
         return None
-
-    def draw(ax: Axes) -> None:
-        for values, color, label in [(correlation, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
-            ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
-        for level in (0.0, 0.5):
-            ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
-        ax.set_ylim(_least(correlation), 1.02)
-        finish_axes(ax, "training step", "", legend=True)
-
-    return draw
-
-
-def _least(values: FloatArray) -> float:
-    finite = values[np.isfinite(values)]
-    return min(0.0, 1.06 * float(finite.min(initial=0.0)))
+    return tracking_panel(at, correlation, auc, [0.0, 0.5])

@@ -32,7 +32,7 @@ from rollwise.reports.run.budgets import any_finite, complete, smoothing, stack_
 from rollwise.reports.run.digest import pool_size
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair, thin_evenly
-from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.group_table import GroupTable
 
 Panel = Callable[[Axes], None]
 _POOLS = ("heap", "solved", "unsolved")
@@ -116,7 +116,7 @@ def _pools_prefix(run: RunData) -> str | None:
 @figure(90, "prompts by their last outcome (needs rollouts.jsonl with step and rewards)")
 def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """The pool's prompts by how their last group went, stacked; for any method, from the rollouts alone."""
-    kept = groups.train & groups.judged & (groups.step != NO_STEP)
+    kept = groups.in_training & groups.judged
     if not kept.any():
         return None
     kinds = np.select([groups.mixed, groups.all_good], [0, 1], default=2)[kept]
@@ -144,7 +144,7 @@ def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | No
 @figure(170, "coverage of the pool (needs rollouts.jsonl with step)")
 def coverage_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """Share of the pool asked at least once over steps, and how often prompts were asked."""
-    kept = groups.train & (groups.step != NO_STEP)
+    kept = groups.in_training
     if not kept.any():
         return None
     steps, distinct = distinct_by_step(groups.step[kept], groups.prompt[kept])

@@ -41,10 +41,9 @@ from rollwise.reports.run.budgets import (
     evaluation_columns,
     smoothing,
     stack_smoothing,
-    time_unit,
 )
 from rollwise.reports.run.figures import figure
-from rollwise.reports.series import FloatArray, finite_pair
+from rollwise.reports.series import FloatArray, finite_pair, time_unit
 from rollwise.runs.group_table import GroupTable
 
 # With fewer k than this pass@k is no curve.

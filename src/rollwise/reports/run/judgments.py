@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.curves import finite
 from rollwise.evaluation.judgments import (
     BLIND_LANES,
     CLUSTERED,
@@ -29,8 +30,8 @@ from rollwise.evaluation.judgments import (
 )
 from rollwise.reports.run.browser import shorten
 from rollwise.reports.run.digest import Headline, duration
-from rollwise.reports.run.tables import NOTHING, html_table, number, share
-from rollwise.reports.words import count
+from rollwise.reports.run.tables import NOTHING, html_table, number
+from rollwise.reports.words import count, percent
 from rollwise.runs.group_table import GroupTable, is_real
 from rollwise.runs.lines import Faults, read_json_lines
 from rollwise.runs.names import JUDGMENTS_FILE
@@ -72,7 +73,7 @@ def failure_sentences(run: RunData, groups: GroupTable) -> list[str]:
     variances = predicts_variances(run, groups)
     last = f"in the last {count(known, 'step')}"
     sentences = {
-        UNREAD: f"Most answers could not be read: {share(failure)} in the last {count(steps, 'step')}. Chance chose "
+        UNREAD: f"Most answers could not be read: {percent(failure)} in the last {count(steps, 'step')}. Chance chose "
         f"among those candidates. {_why_unread(run)}",
         SATURATED: f"Predictions are saturated: {mean:.3f} ± {spread:.3f} {last}, at the ceiling of {MAX_VARIANCE}. "
         "Saying the most of every candidate gets it chosen, so that the judge loss outweighs what it should teach: "
@@ -107,8 +108,8 @@ def _prediction_rows(run: RunData, groups: GroupTable) -> list[Row]:
     rate = curriculum_column(run, "judge_failure_rate")
     if np.isfinite(rate).any():
         late, steps = late_mean(rate)
-        said = f"of the policy's answers, mean over steps; {share(late)} in the last {count(steps, 'step')}"
-        rows.append(("not readable", share(float(np.nanmean(rate))), said + _tallies(run)))
+        said = f"of the policy's answers, mean over steps; {percent(late)} in the last {count(steps, 'step')}"
+        rows.append(("not readable", percent(float(np.nanmean(rate))), said + _tallies(run)))
     mean, steps = late_mean(curriculum_column(run, "prediction_mean"))
     spread, _ = late_mean(curriculum_column(run, "prediction_std"))
     if steps:
@@ -154,7 +155,7 @@ def _outcome_rows(groups: GroupTable) -> list[Row]:
         rows.append(
             (
                 "unjudged",
-                share(unjudged),
+                percent(unjudged),
                 "of the groups chosen among candidates, those whose judgment could not be had",
             )
         )
@@ -181,13 +182,12 @@ def _cost_rows(costs: JudgmentCosts | None) -> list[Row]:
 
 
 def _share(value: float) -> str:
-    return share(value) if math.isfinite(value) else "an unknown share"
+    return percent(value) if math.isfinite(value) else "an unknown share"
 
 
 def _last(run: RunData, name: str) -> float:
-    values = curriculum_column(run, name)
-    finite = values[np.isfinite(values)]
-    return float(finite[-1]) if finite.size else math.nan
+    values = finite(curriculum_column(run, name))
+    return float(values[-1]) if values.size else math.nan
 
 
 def judgment_samples(run: RunData, faults: Faults) -> list[tuple[str, str]]:

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from rollwise.evaluation import RunData
+from rollwise.evaluation.curves import finite
 from rollwise.reports.drawing import FigureSpec
-from rollwise.reports.html import CSS, html_page
+from rollwise.reports.html import CSS, bullets, html_page, page_header
 from rollwise.reports.run.browser import Sample, browser_script
 from rollwise.reports.run.digest import Headline, RolloutDigest
 from rollwise.reports.run.rollouts_section import rollouts_section
@@ -58,8 +57,8 @@ def render_page(parts: PageParts) -> str:
     sections += [_figure(spec, panels, parts.details.get(spec.name, "")) for spec, panels in parts.figures]
     sections += [f'<section class="wide"><h2>{escape(title)}</h2>{body}</section>' for title, body in parts.sections]
     if parts.lacking:
-        items = "".join(f"<li>{escape(item)}</li>" for item in parts.lacking)
-        sections.append(f"<section><h2>Not drawn</h2><p>The files lack the data for:</p><ul>{items}</ul></section>")
+        lacking = f"<p>The files lack the data for:</p>{bullets(parts.lacking)}"
+        sections.append(f"<section><h2>Not drawn</h2>{lacking}</section>")
     sections += [rollouts_section(parts.sample, parts.digest.last), _config(parts.run), _sources(parts)]
     return html_page(f"{parts.run.name}: rollwise report", sections, css=CSS, script=browser_script())
 
@@ -67,35 +66,29 @@ def render_page(parts: PageParts) -> str:
 def _problems(sentences: Sequence[str]) -> str:
     if not sentences:
         return ""
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     return (
         '<section class="problems"><h2>Damaged or missing</h2><p>The page was made from the rest; this is not in '
-        f"its numbers:</p><ul>{items}</ul></section>"
+        f"its numbers:</p>{bullets(sentences)}</section>"
     )
 
 
 def _alarms(sentences: Sequence[str]) -> str:
-    if not sentences:
-        return ""
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f'<section class="problems"><h2>Worth a look</h2><ul>{items}</ul></section>'
+    return f'<section class="problems"><h2>Worth a look</h2>{bullets(sentences)}</section>' if sentences else ""
 
 
 def _header(run: RunData) -> str:
-    facts = [(key, config_name(run.config, key)) for key in ("task", "model", "curriculum", "trainer", "seed")]
-    facts[1:1] = _data_facts(run.config)
-    listed = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
-    return f"<header><p>rollwise report</p><h1>{escape(run.name)}</h1><dl>{listed}</dl></header>"
+    said = {key: config_name(run.config, key) for key in ("model", "curriculum", "trainer", "seed")}
+    return page_header("report", run.name, {"task": config_name(run.config, "task"), **_data_facts(run.config), **said})
 
 
-def _data_facts(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _data_facts(config: Mapping[str, Any]) -> dict[str, str]:
     """Data and rewards of one's own: which, and which reward says what is solved."""
     data, rewards = _words(config.get("data")), _words(config.get("reward"))
     rows = config.get("train_dataset")
     if not data and isinstance(rows, Mapping):
         data = f"{rows.get('rows')} rows"
     solved = _words(config.get("success"))
-    return [("data", data), ("rewards", rewards + (f"; solved by {solved}" if solved else ""))]
+    return {"data": data, "rewards": rewards + (f"; solved by {solved}" if solved else "")}
 
 
 def _words(value: Any) -> str:
@@ -166,8 +159,7 @@ def _sources(parts: PageParts) -> str:
     run, digest = parts.run, parts.digest
     steps = run.steps
     span = f"{count(len(steps), 'step')} from {steps[0]} to {steps[-1]}" if len(steps) else "no line yet"
-    times = run.column("time")
-    times = times[np.isfinite(times)]
+    times = finite(run.column("time"))
     last = ""
     if times.size and 0 <= times[-1] < 2**33:  # a year the calendar has
         last = f", the last line written on {datetime.fromtimestamp(float(times[-1]), UTC):%Y-%m-%d %H:%M} UTC"

@@ -15,7 +15,7 @@ from rollwise.evaluation.categories import category_scores
 from rollwise.evaluation.coverage import STARVED_AFTER
 from rollwise.reports.run.digest import LONGEST_PROMPT, cut, prompt_text
 from rollwise.reports.run.starved import Waiting
-from rollwise.reports.words import count
+from rollwise.reports.words import count, percent
 from rollwise.runs.evaluations import Evaluation
 from rollwise.runs.group_table import NO_NAME, GroupTable
 
@@ -47,10 +47,10 @@ def kinds_table(groups: GroupTable, codes: NDArray[np.int64], names: Sequence[st
         judged = own & groups.judged
         seen = int(np.count_nonzero(judged))
         parts = [np.count_nonzero(judged & kind) for kind in (groups.mixed, groups.all_good, groups.all_bad)]
-        shares = [share(part / seen) if seen else NOTHING for part in parts]
+        shares = [percent(part / seen) if seen else NOTHING for part in parts]
         prompts = np.unique(groups.prompt[own]).size
         rate = f"{groups.solved[judged].mean():.3f}" if seen else NOTHING
-        numbers = [f"{counts[code]:,}", share(counts[code] / total), f"{prompts:,}", rate, *shares]
+        numbers = [f"{counts[code]:,}", percent(counts[code] / total), f"{prompts:,}", rate, *shares]
         rows.append([escape(names[code]), *numbers])
     head = [what, "groups", "share", "prompts", "pass rate", "mixed", "all solved", "all failed"]
     more = len(order) - MOST_ROWS
@@ -67,11 +67,6 @@ def category_table(evaluations: Sequence[Evaluation]) -> str:
         rows.append([escape(one.of.set) or NOTHING, escape(one.of.category), f"{one.of.prompts:,}", *numbers])
     head = ["set", "category", "prompts", "first pass@1", "last", "best"]
     return html_table(head, rows, "counts") if rows else ""
-
-
-def share(value: float) -> str:
-    """A share as percent."""
-    return f"{100 * float(value):.1f} %"
 
 
 def belief_table(groups: GroupTable) -> str:
@@ -92,7 +87,7 @@ def belief_table(groups: GroupTable) -> str:
 
 def _measures(scores: BeliefScores) -> list[tuple[str, str, str]]:
     better = (
-        f"; {share(1 - scores.brier / scores.baseline)} less than that" if 0 < scores.brier < scores.baseline else ""
+        f"; {percent(1 - scores.brier / scores.baseline)} less than that" if 0 < scores.brier < scores.baseline else ""
     )
     return [
         (
@@ -120,7 +115,7 @@ def waiting_section(waiting: Waiting, lines: Mapping[int, Mapping[str, Any]]) ->
     """Never asked, and not asked for the longest time, with the prompts' text where the file has it."""
     said = [_never(waiting)]
     if waiting.categories:
-        named = ", ".join(f"{name} ({share(got)} of its fair share)" for name, got in waiting.categories.items())
+        named = ", ".join(f"{name} ({percent(got)} of its fair share)" for name, got in waiting.categories.items())
         said.append(f"Starved categories at the end, by what the method itself chose: {named}.")
     if waiting.unscored:
         named = ", ".join(waiting.unscored)
@@ -162,7 +157,7 @@ def _never(waiting: Waiting) -> str:
     if not never:
         return f"Each of the pool's {waiting.pool:,} prompts was asked for at least once, to train on or to measure it."
     return (
-        f"{never:,} of the pool's {waiting.pool:,} prompts ({share(never / (waiting.pool or 1))}) "
+        f"{never:,} of the pool's {waiting.pool:,} prompts ({percent(never / (waiting.pool or 1))}) "
         f"{_was(never)} never asked for. A run's files hold the prompts that were, so these can't be named here."
     )
 

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Timer
 from typing import IO, Any, cast
@@ -136,7 +135,7 @@ class _Worker:
         self._owner = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "rollwise.sampling.reward_worker", self.where, str(os.getpid())],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [*_own_path(), *sys.path]))},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # so that what a reward starts ends with it
@@ -153,7 +152,3 @@ class _Worker:
 def _close(workers: Sequence[_Worker]) -> None:
     for worker in workers:
         worker.close()
-
-
-def _own_path() -> list[str]:
-    return [str(Path(__file__).parents[2])]

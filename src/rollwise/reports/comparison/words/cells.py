@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rollwise.evaluation.comparison.estimates import Difference, Relative, Share, Summary
@@ -40,12 +41,40 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a row for each method, in the comparison's order."""
+    """A table; of a comparison with a row for each method, in the comparison's order."""
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str
+
+
+def markdown(title: str, sentences: Sequence[str], tables: Sequence[Table], problems: Sequence[str] = ()) -> str:
+    """A page as Markdown: what is said first, the tables, and the problems, if there are any."""
+    parts = [f"# {_escape(title)}", _bullets(sentences)]
+    for table in tables:
+        lines = [_markdown_row([_escape(name) for name in table.head])]
+        lines.append("|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|")
+        lines += [_markdown_row(["<br>".join(_escape(p) for p in (c.text, c.below) if p) for c in row])
+                  for row in table.rows]  # fmt: skip
+        parts += [f"## {_escape(table.title)}", "\n".join(lines), _escape(table.note)]
+    if problems:
+        parts += ["## Problems", _bullets(problems)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _bullets(sentences: Sequence[str]) -> str:
+    return "\n".join(f"- {_escape(sentence)}" for sentence in sentences)
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _escape(text: str) -> str:
+    for mark in "\\|*_`":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.replace("<", "&lt;").split())
 
 
 def name_cell(comparison: Comparison, method: MethodResult) -> Cell:
