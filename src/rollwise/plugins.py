@@ -155,8 +155,9 @@ def load_object(where: str, *, what: str = "object") -> tuple[Any, str]:
     if not hasattr(module, name):
         there = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
         own = [n for n in there if getattr(vars(module)[n], "__module__", "") == module.__name__] or there
+        own += [n for n in getattr(module, "__all__", ()) if n not in vars(module)]  # imported once asked for, as TRL's
         raise ConfigError(
-            f"{what} {where!r}: {place} has no {name!r}{did_you_mean(name, there)}; it has "
+            f"{what} {where!r}: {place} has no {name!r}{did_you_mean(name, [*there, *own])}; it has "
             f"{', '.join(sorted(own)) or 'nothing that can be called'}"
         )
     file = getattr(module, "__file__", None)

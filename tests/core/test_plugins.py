@@ -80,6 +80,7 @@ def test_a_file_is_read_again_once_it_has_changed(own_file: Path) -> None:
         ),
         ("plugin.py:digit", "is no subclass of rollwise's Task"),
         ("no_such_module:Sums", "No module named 'no_such_module'"),
+        ("lazy.py:Sum", r"lazy.py has no 'Sum' \(did you mean 'Sums'\?\); it has Sums"),
         ("plugin.py:", "must be file.py:name or package.module:name"),
         ("bad.py:Sums", r"bad.py can't be imported: ZeroDivisionError: division by zero \(bad.py, line 2\)"),
         ("wrong.py:Sums", r"wrong.py can't be imported: SyntaxError: .*wrong.py, line 1"),
@@ -87,6 +88,7 @@ def test_a_file_is_read_again_once_it_has_changed(own_file: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_name(name: str, reason: str, own_file: Path) -> None:
+    own_file.with_name("lazy.py").write_text("__all__ = ['Sums']\ndef __getattr__(name): raise AttributeError(name)\n")
     own_file.with_name("bad.py").write_text("\n1 / 0\n")
     own_file.with_name("wrong.py").write_text("class :\n")
     own_file.with_name("leaves.py").write_text("import sys\nsys.exit(3)\n")

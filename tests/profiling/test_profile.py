@@ -124,6 +124,21 @@ def test_before_the_first_rollout_is_kept_options_may_change(options: dict[str, 
     assert profile(options, tmp_path, num_prompts=4).numbers["sampled"] == 4
 
 
+@pytest.mark.parametrize("beside", ["metrics.jsonl", "rollouts.jsonl", "lock"])
+def test_the_options_of_something_else_are_not_overwritten(
+    options: dict[str, Any], tmp_path: Path, beside: str
+) -> None:
+    """A run can be resumed by its `config.yaml` alone."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("curriculum: recommended\n")
+    (folder / beside).write_text("")
+    with pytest.raises(ConfigError, match=rf"is not a profile's folder: .* with {beside}; choose another --out"):
+        profile(options, folder, num_prompts=4)
+    assert (folder / "config.yaml").read_text() == "curriculum: recommended\n"
+    assert {path.name for path in folder.iterdir()} == {"config.yaml", beside}
+
+
 def test_damage_is_named(options: dict[str, Any], tmp_path: Path) -> None:
     profile(options, tmp_path, num_prompts=4)
     groups = tmp_path / "groups.jsonl"

@@ -49,6 +49,12 @@ def test_every_method_has_a_line() -> None:
     assert bare["recommended"].detail == "would also use category, reference_pass_rates, difficulty, embedding"
 
 
+def test_methods_that_are_only_tried_warn_of_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """SEC, DUMP and PAC would say that all prompts are in one group."""
+    assert found({"category": np.array(["sums"] * N)}, {})["sec"].verdict == "usable"
+    assert caplog.text == ""
+
+
 def test_a_screening_that_leaves_nothing_of_a_group_does_not_fit() -> None:
     """A trainer refuses it; pilot-commit's 8 pilots by default of groups of 8 by default too."""
     line = found({}, {})["pilot-commit"]

@@ -160,6 +160,13 @@ def test_empty_metrics_is_a_run_without_steps(tmp_path: Path) -> None:
     assert run.config == {}
 
 
+def test_a_folder_of_profile_or_rollouts_is_no_damaged_run(tmp_path: Path) -> None:
+    """The report would name its logs as missing, and draw nothing."""
+    (tmp_path / "config.yaml").write_text("data: my.jsonl\ndata_hash: 9daf30d6\n")
+    with pytest.raises(StateFileError, match="holds no run: its config.yaml is of `rollwise profile`"):
+        read_run(tmp_path, Faults())
+
+
 def test_a_folder_that_is_no_run_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(StateFileError, match=r"has no metrics\.jsonl; give a run's folder"):
         read_run(tmp_path)

@@ -105,6 +105,15 @@ def test_one_snapshot_of_nothing_is_an_error(tmp_path: Path, real_run: Path) -> 
         WatchOptions(every=0.0)
 
 
+def test_a_profile_is_no_run(tmp_path: Path) -> None:
+    """It would seem to wait for its first step for ever."""
+    (tmp_path / "config.yaml").write_text("data: my.jsonl\ndata_hash: 9daf30d6\n")
+    with pytest.raises(StateFileError, match="holds no run: its config.yaml is of `rollwise profile`"):
+        watch([tmp_path], terminal(), WatchOptions(once=True), sleep=play())
+    with pytest.raises(StateFileError, match="holds no run"):
+        RunFolder(tmp_path).read_config()
+
+
 def test_a_comparison_is_a_row_for_each_planned_run(real_run: Path, tmp_path: Path) -> None:
     """Two methods, two seeds; one has run, the others come, and the loop ends only then."""
     folder = tmp_path / "comparison"

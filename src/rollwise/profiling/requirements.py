@@ -7,8 +7,10 @@ profile's pass rates, and its probes are counted.
 from __future__ import annotations
 
 import inspect
+import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -69,6 +71,19 @@ class _Watched(dict[str, np.ndarray]):
         return there
 
 
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Nobody is to be warned by a method that is only tried."""
+    curricula = logging.getLogger("rollwise.curricula")
+    before = curricula.level
+    curricula.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        curricula.setLevel(before)
+
+
+@_unheard()
 def requirements(
     pool: PromptPool,
     added: Mapping[str, Any],
@@ -97,7 +112,7 @@ def requirements(
     for name in sorted(name for name, kind in CURRICULA.items() if kind.probe_purpose != "oracle"):
         try:
             line = _bind(name, pool, richer, tuple(added))
-            curriculum = _make(name, seed, rails=None)  # nobody is to be warned of what happens in a dry run
+            curriculum = _make(name, seed, rails=None)
         except MissingExtraError as error:
             found.append(Requirement(name, "lacks an extra", str(error)))
             continue

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.runs.lines import clean, keep_until, read_log
+from rollwise.runs.lines import clean, keep_until, read_log, refuse_samples
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import Totals, end_of, holds, read_record
 from rollwise.runs.names import (
@@ -148,11 +148,12 @@ class RunFolder:
         """Read the `config.yaml` of `rollwise train`.
 
         Raises:
-            StateFileError: it is missing, not a mapping, or of a script's run.
+            StateFileError: it is missing, not a mapping, not of a run, or of a script's.
         """
         config = read_yaml(self.config)
         if not isinstance(config, dict):
             raise StateFileError(f"{str(self.config)!r} holds no options: put back what `rollwise train` wrote there")
+        refuse_samples(self.path, config)
         if config.get("kind") == SCRIPT:
             raise StateFileError(
                 f"{str(self.path)!r} is the run of a script, which the command can't go on with: run the script again "

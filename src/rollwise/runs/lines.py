@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateFileError
+from rollwise.runs.names import DATA_HASH
 from rollwise.state import naming
 
 Line = dict[str, Any]
@@ -232,6 +233,13 @@ def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, 
             f"{str(path)!r} was begun with {name}={before.get(name)!r}, now it is {now[name]!r}; its {what} can't be "
             "mixed: give the same options, or another --out"
         )
+
+
+def refuse_samples(path: str | Path, config: Mapping[str, Any]) -> None:
+    """`StateFileError` if a folder's `config.yaml` is that of prompts that were rolled out, not of a run."""
+    if DATA_HASH in config:
+        command = "`rollwise profile`, `rollouts` or `bestof`"
+        raise StateFileError(f"{str(path)!r} holds no run: its config.yaml is of {command}")
 
 
 def clean(value: Any) -> Any:

@@ -1,6 +1,8 @@
 """The names of the files in a run's folder, and in folders beside it."""
 
 CONFIG_FILE = "config.yaml"
+DATA_HASH = "data_hash"
+"""In the `config.yaml` of a folder of `rollwise profile`, `rollouts` or `bestof`; a run's has none."""
 LAUNCH_FILE = "launch.yaml"
 """In the folder of a run that an engine did: which engine, on how many processes, with which options of its own."""
 METRICS_FILE = "metrics.jsonl"

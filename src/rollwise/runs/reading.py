@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.renamed import with_new_names
 from rollwise.runs.data_file import PoolFacts, read_pool_facts
-from rollwise.runs.lines import Faults, read_json_lines
+from rollwise.runs.lines import Faults, read_json_lines, refuse_samples
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.solved import SolvedRule
 from rollwise.tickets.outcome import RewardSpec
@@ -161,6 +161,8 @@ def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
         raise StateFileError(f"{str(folder)!r} {reason}; give a run's folder, such as runs/<name>")
     _refuse_foreign(folder / ROLLOUTS_FILE)
     text, config = _read_config(folder / CONFIG_FILE, faults)
+    if not (folder / METRICS_FILE).exists():
+        refuse_samples(folder, config)
     metrics = _read_metrics(folder / METRICS_FILE, faults)
     start = _read_start(folder / MODEL_FILE, faults)
     rewards = read_rewards(folder / REWARDS_FILE, faults)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import RewardError, StateFileError
+from rollwise.errors import ConfigError, RewardError, StateFileError
 from rollwise.models.sampler import Rollouts, SamplingOptions, encode, sample_prompts
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
-from rollwise.runs.names import CONFIG_FILE
+from rollwise.runs.names import CONFIG_FILE, MODEL_FILE
 from rollwise.sampling.data import PromptData
 from rollwise.sampling.scoring import Scorer
 from rollwise.state import make_folder
@@ -51,15 +51,27 @@ class SampleFolder:
         """Begin with these options, or go on with them; before the first rollout is kept, begin anew.
 
         Raises:
-            ConfigError: the folder was begun with others; the message names the first that differs.
+            ConfigError: the folder was begun with others; the message names the first that differs. Or it holds
+                something else, such as a run, whose `config.yaml` would be lost.
             StateFileError: it has rollouts, but its options can't be read.
         """
         plain = json.loads(json.dumps(options))  # tuples as lists, as they come back
         if not self.groups.exists():
+            self._refuse_others()
             make_folder(self.path)
             write_yaml(self.config, plain)
             return
         check_same_options(self.path, self.read_config(), plain, what="rollouts")
+
+    def _refuse_others(self) -> None:
+        """Before the first rollout is kept, nothing but the model's facts is beside the options."""
+        own = {self.config.name, MODEL_FILE}
+        others = [path.name for path in self.path.iterdir() if path.name not in own] if self.config.exists() else []
+        if others := sorted(name for name in others if not name.startswith(".")):
+            raise ConfigError(
+                f"{str(self.path)!r} is not {self.what}: it has a {self.config.name} of something else, with "
+                f"{', '.join(others[:3])}; choose another --out"
+            )
 
     def read_config(self) -> dict[str, Any]:
         """The options it was begun with, by the names they have now; `StateFileError` if missing or damaged."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from rollwise.errors import RollwiseError, StateFileError
 from rollwise.renamed import with_new_names
-from rollwise.runs.lines import parse_line
+from rollwise.runs.lines import parse_line, refuse_samples
 from rollwise.runs.names import CONFIG_FILE, EVALUATIONS_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.reading import read_rewards
 from rollwise.runs.solved import SolvedRule
@@ -132,9 +132,10 @@ class RunFollower:
         """Take in what is new; whether there is more to read at once.
 
         Raises:
-            StateFileError: a file is there but can't be read.
+            StateFileError: a file is there but can't be read, or it is no run's folder.
         """
         if (config := self._changed(CONFIG_FILE, _read_config)) is not None:
+            refuse_samples(self.path, config[0])
             self.history.config = config[0]
         if (rewards := self._changed(REWARDS_FILE, read_rewards)) is not None:
             self.history.known_rule = None if rewards[0] is None else SolvedRule.of(rewards[0])

@@ -68,3 +68,13 @@ def test_no_line_and_a_line_that_can_t_be_read_are_two_things(
     for read in (RolloutSet.read, bench_of):
         with pytest.raises(ConfigError, match=reason):
             read(folder)
+
+
+def test_a_runs_folder_is_named_as_one(rolled: Path, tmp_path: Path) -> None:
+    """Its `rollouts.jsonl` is whole: nobody may be told to delete a line of it."""
+    line = json.dumps({"step": 1, "ticket": "t0", "prompt_id": "a", "rewards": [1.0]}) + "\n"
+    folder = partial(rolled, tmp_path / "a", line * 2, summary=False)
+    (folder / "metrics.jsonl").write_text('{"step": 1}\n')
+    for read in (RolloutSet.read, bench_of):
+        with pytest.raises(ConfigError, match="is a run, whose rollouts have no token ids"):
+            read(folder)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.runs.lines import parse_line
-from rollwise.runs.names import MODEL_FILE, ROLLOUTS_FILE, SUMMARY_FILE
+from rollwise.runs.names import METRICS_FILE, MODEL_FILE, ROLLOUTS_FILE, SUMMARY_FILE
 from rollwise.sampling.folder import Group, SampleFolder
 from rollwise.state import write_atomically
 
@@ -42,10 +42,14 @@ def read_some(path: str | Path) -> list[Group]:
     """A folder's lines, at least one.
 
     Raises:
-        ConfigError: it has none, or none that can be used.
+        ConfigError: it has none, or none that can be used; or it is a run's folder.
         StateFileError: a line before the last is damaged, or the options can't be read.
     """
     folder = rollouts_folder(path)
+    if (folder.path / METRICS_FILE).is_file():
+        raise ConfigError(
+            f"{str(path)!r} is a run, whose rollouts have no token ids; make some with `rollwise rollouts`"
+        )
     groups = list(folder.read_groups(mend=False).values())
     if not groups:
         data, what = folder.groups.read_bytes() if folder.groups.exists() else b"", "holds no rollouts yet"
