@@ -14,7 +14,8 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,18 @@ def printable(text: str) -> str:
 def say(text: str, *, error: bool = False) -> None:
     """Write a text to the standard output, or to the standard error."""
     (sys.stderr if error else sys.stdout).write(printable(text))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Inside, rollwise logs no warning: for methods that are tried by the hundred, or that nobody chose."""
+    logger = logging.getLogger("rollwise")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def make_console(**options: Any) -> Console:

@@ -7,10 +7,8 @@ profile's pass rates, and its probes are counted.
 from __future__ import annotations
 
 import inspect
-import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -28,6 +26,7 @@ from rollwise.curricula import (
 )
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, PoolError
 from rollwise.pool import PromptPool
+from rollwise.terminal import quiet
 from rollwise.tickets.outcome import Outcome
 
 Verdict = Literal["usable", "usable with this profile", "lacks a column", "lacks an extra", "does not fit"]
@@ -71,19 +70,7 @@ class _Watched(dict[str, np.ndarray]):
         return there
 
 
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Nobody is to be warned by a method that is only tried."""
-    curricula = logging.getLogger("rollwise.curricula")
-    before = curricula.level
-    curricula.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        curricula.setLevel(before)
-
-
-@_unheard()
+@quiet()
 def requirements(
     pool: PromptPool,
     added: Mapping[str, Any],

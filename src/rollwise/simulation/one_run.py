@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from rollwise.curricula import Curriculum
@@ -17,6 +14,7 @@ from rollwise.simulation.replay import ReplayWorld
 from rollwise.simulation.running import simulate
 from rollwise.simulation.world import AnyWorld
 from rollwise.simulation.worlds import Block, log_of_seed, sizes, world_of
+from rollwise.terminal import quiet
 from rollwise.tickets.outcome import RewardSpec
 
 SIMULATED = (
@@ -88,7 +86,7 @@ def play(
     """
     spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
     curriculum = method.make(seed, spec)
-    with _quiet():
+    with quiet():  # what methods warn of is in the numbers
         return curriculum, simulate(curriculum, world, *sizes, gate=method.sampling(), **options)
 
 
@@ -96,18 +94,6 @@ def options_of(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     """All that determines a run; of a replayed log its contents, as the file may have changed."""
     replayed = {} if config.replay is None else {"log": log_of_seed(config.replay, seed).fingerprint}
     return config.options(name) | replayed
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the methods' warnings: what they warn of is in the numbers, and hundreds of runs would bury the table."""
-    logger = logging.getLogger("rollwise")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _plain(value: Any) -> float | None:
