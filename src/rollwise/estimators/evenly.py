@@ -6,7 +6,7 @@ import numpy as np
 
 
 def evenly(n: int, most: int) -> np.ndarray:
-    """Of 0, ..., n - 1 at most so many, evenly from the first on, int64; all where there are no more.
+    """At most `most` of the numbers 0 to n - 1, evenly spaced from 0 on, int64; all of them if there are no more.
 
     >>> evenly(10, 4).tolist(), evenly(3, 4).tolist()
     ([0, 2, 5, 7], [0, 1, 2])

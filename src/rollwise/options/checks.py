@@ -89,10 +89,10 @@ def check_text(name: str, value: Any) -> str:
 
 def check_ids(name: str, value: Any) -> list[str]:
     """`value` as a list; `ConfigError` unless it is several texts."""
-    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
-    if listed is None or not all(isinstance(one, str) for one in listed):
+    ids = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+    if ids is None or not all(isinstance(one, str) for one in ids):
         raise ConfigError(f"{name} must be a list of prompt ids, got {str(value)[:80]}")
-    return listed
+    return ids
 
 
 def listed(value: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import torch
 from transformers import TrainerCallback
 
 from rollwise.curricula import Curriculum
+from rollwise.training.generation.advantages import prompt_weights
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -37,9 +38,10 @@ class GainMixin(TrlTrainer):
             return
         (output, tickets, sizes), self._trained = self._trained, None
         every = self.accelerator.gather((self._ratios(output) * output["advantages"]).float().contiguous())
-        gains = group_means(every.cpu().double().numpy(), sizes)
-        if self._weighs_prompts:  # the advantages that are trained on are multiplied by mean size over own size
-            gains = gains * np.array(sizes) / np.mean(sizes)
+        values = every.cpu().double().numpy()
+        if self._weighs_prompts:  # the advantages that are trained on have these weights
+            values = values / prompt_weights(sizes)
+        gains = group_means(values, sizes)
         self._on_main(lambda: self.curriculum.feedback(dict(zip(tickets, gains.tolist(), strict=True))))
 
     def _ratios(self, output: dict[str, Any]) -> torch.Tensor:
