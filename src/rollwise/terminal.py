@@ -81,10 +81,21 @@ class _Formatter(logging.Formatter):
         return printable(super().format(record))
 
 
+def _not_said_yet(record: logging.LogRecord) -> bool:
+    """Whether no library has a handler of its own for the record, which then has written it already."""
+    logger: logging.Logger | None = logging.getLogger(record.name)
+    while logger is not None and logger.parent is not None:
+        if logger.handlers:
+            return False
+        logger = logger.parent
+    return True
+
+
 def guard_output() -> None:
     """Set up the log (unless it is already), warnings and tracebacks so that they print no control characters."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(_not_said_yet)
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     warnings.formatwarning = _plain_warning
     sys.excepthook = _say_traceback

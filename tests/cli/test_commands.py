@@ -37,6 +37,15 @@ def test_help_explains_every_option(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "dry"),
+    [([], False), (["--dry_run"], True), (["--dry_run", "--steps", "3"], True), (["--dry_run", "true"], True),
+     (["--dry_run=false"], False), (["--dry_run", "false"], False)],
+)  # fmt: skip
+def test_an_option_that_is_true_or_false_needs_no_value(words: list[str], dry: bool) -> None:
+    assert find_command("train", None).build_parser().parse_args(words).dry_run is dry
+
+
+@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["curricula"], "prioritized"),

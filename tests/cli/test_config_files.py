@@ -235,6 +235,7 @@ MISTAKES = [
     (["train", "--curriculum", "recomended"], 1, "unknown curriculum 'recomended' (did you mean 'recommended'?)"),
     (["train", "extra"], 2, "train takes no 'extra'"),
     (["train", "--steps"], 2, "--steps needs one value"),
+    (["train", "--dry_run", "maybe"], 2, "--dry_run must be True or False, got 'maybe'"),
     (["trian"], 2, "there is no command 'trian' (did you mean 'train'?)"),
     (["profile"], 1, "profile needs DATA"),
     (["head", "evl"], 2, "head has no 'evl'"),

@@ -3,10 +3,12 @@
 import ast
 import io
 import json
+import logging
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from fake_openai import FakeOpenAI
 from lighter import without_figures
 
 from rollwise.cli import main
-from rollwise.terminal import make_console, printable, say
+from rollwise.terminal import guard_output, make_console, printable, say
 from rollwise.watching.history import History
 
 SOURCE = Path(__file__).parents[2] / "src/rollwise"
@@ -250,6 +252,22 @@ def test_printable(capsys: pytest.CaptureFixture[str]) -> None:
     say(HOSTILE + "\ud800\n")
     say(HOSTILE + "\n", error=True)
     assert capsys.readouterr() == ("]0;x[2J31m?\n", "]0;x[2J31m\n")
+
+
+def test_what_a_library_writes_itself_is_not_written_again() -> None:
+    """huggingface_hub has a handler of its own and passes its records on to the root's."""
+    handlers, logging.root.handlers = logging.root.handlers, []
+    ours, theirs, library = io.StringIO(), io.StringIO(), logging.getLogger("a_library")
+    try:
+        with redirect_stderr(ours):
+            guard_output()
+        library.addHandler(logging.StreamHandler(theirs))
+        logging.getLogger("a_library.http").warning("retrying")
+        logging.getLogger("rollwise.models").warning("a note")
+    finally:
+        logging.root.handlers = handlers
+        library.handlers.clear()
+    assert (ours.getvalue(), theirs.getvalue()) == ("WARNING rollwise.models: a note\n", "retrying\n")
 
 
 def test_watch_keeps_its_own_way() -> None:

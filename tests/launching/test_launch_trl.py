@@ -41,7 +41,7 @@ def test_the_command_is_torchruns(
 def test_a_dry_run_says_what_it_did_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _file(tmp_path)
     assert main(["launch", path, "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
-    assert f"`rollwise train --config {path} --dry_run true` checks data and model too" in capsys.readouterr().err
+    assert f"`rollwise train --config {path} --dry_run` checks data and model too" in capsys.readouterr().err
 
 
 def test_prompts_that_verl_can_t_take_are_refused_before_all_are_made(

@@ -201,6 +201,8 @@ def rewards_file(folder: Path) -> Path:
         "    return [0.0]\n"
         "def broken(completions, **_):\n"
         "    return {}['x']\n"
+        "def leaving(completions, **_):\n"
+        "    raise SystemExit(2)\n"
     )
     return path
 
@@ -242,14 +244,18 @@ def test_which_reward_says_what_is_solved(
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("first", "must give a list of 2 rewards"), ("broken", "reward 'broken' raised KeyError('x')")],
+    [
+        ("first", "must give a list of 2 rewards"),
+        ("broken", "reward 'broken' raised KeyError('x')"),
+        ("leaving", "reward 'leaving' raised SystemExit(2)"),
+    ],
 )
 def test_functions_that_fail_are_named(name: str, reason: str, tmp_path: Path) -> None:
     found = reward_functions(DataConfig(data="x.jsonl", reward=f"{rewards_file(tmp_path)}:{name}"))
     with pytest.raises(RewardError) as caught:
         found.functions[0](completions=["a", "b"])
     assert reason in str(caught.value)
-    if name == "broken":
+    if name != "first":
         assert re.search(r" in .*r\.py, line \d+; mend it$", str(caught.value))
 
 

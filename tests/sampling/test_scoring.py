@@ -1,5 +1,6 @@
 """Rewards: whose, and what is wrong with them."""
 
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,11 @@ def test_a_tasks_range_is_its_own() -> None:
         reward_low, reward_high, solved_at = -1.0, 2.0, 1.5
 
     assert task_scorer(Signed()).spec == RewardSpec(low=-1.0, high=2.0, solved_at=1.5)
+
+
+def test_a_function_that_ends_the_process_is_named() -> None:
+    with pytest.raises(RewardError, match=r"reward 'mine' raised SystemExit\('usage'\) in .*test_scoring.py"):
+        scorer(lambda **_: sys.exit("usage"))(ROW, ["2"], [[5]])
 
 
 def test_a_function_that_fails_is_named() -> None:

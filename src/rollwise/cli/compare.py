@@ -23,7 +23,7 @@ examples:
   rollwise compare my.yaml --jobs 1                                     one after another, as on a single GPU
   rollwise compare my.yaml --model path/to/policy --out other           the same plan for another policy
   rollwise compare my.yaml --learning_rate 2e-4 --out faster            more contrast may allow a higher rate: test it
-  rollwise compare my.yaml --dry_run true                               first prompts, rewards and cost; trains nothing
+  rollwise compare my.yaml --dry_run                                    first prompts, rewards and cost; trains nothing
   rollwise compare my.yaml --report_only                                the page of what is there so far
 
 the file:

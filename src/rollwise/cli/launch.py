@@ -16,7 +16,7 @@ _EXAMPLES = """
 examples:
   rollwise launch my.yaml --engine trl --nproc 2               TRL on two processes of this machine
   rollwise launch my.yaml --engine verl --nproc 8              verl on eight GPUs
-  rollwise launch my.yaml --engine verl --dry_run true         the command, its keys checked; runs and writes nothing
+  rollwise launch my.yaml --engine verl --dry_run             the command, its keys checked; runs and writes nothing
   rollwise launch my.yaml --engine verl -- trainer.nnodes=2    further words for the engine, which win
   rollwise launch --resume runs/mine                           go on after a crash
 the file has the options of `rollwise train`, and beside them those of the engine:
@@ -33,7 +33,7 @@ What the engine can't honour is refused by name. docs/launch.md has a table of e
 def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
-        usage="rollwise launch CONFIG --engine trl|verl [--nproc N] [--nnodes N] [--dry_run true] [-- WORD ...]\n"
+        usage="rollwise launch CONFIG --engine trl|verl [--nproc N] [--nnodes N] [--dry_run] [-- WORD ...]\n"
         "       rollwise launch --resume RUN [--nproc N] [--nnodes N] [-- WORD ...]",
         description="Train by an engine: print its own command, made from the options of `rollwise train`, and run it.",
         epilog=_EXAMPLES,
@@ -134,7 +134,7 @@ def _checked(engine: str, command: Any, path: str) -> str:
     """Have the engine itself read the command's keys, where it is installed."""
     if engine != "verl":
         return (
-            f"nothing was run, and only the options were checked; `rollwise train --config {path} --dry_run true` "
+            f"nothing was run, and only the options were checked; `rollwise train --config {path} --dry_run` "
             "checks data and model too (leave engine_options out of the file)"
         )
     if importlib.util.find_spec("verl") is None:

@@ -21,7 +21,7 @@ examples:
   rollwise train --curriculum uniform --seed 1       the baseline, another seed
   rollwise train --gate mixed                        dynamic sampling: train on groups with contrast only
   rollwise train --config my.yaml --steps 200        options from a file; the command line wins
-  rollwise train --config my.yaml --dry_run true     the first prompts, their rewards and the cost; writes nothing
+  rollwise train --config my.yaml --dry_run          the first prompts, their rewards and the cost; writes nothing
   rollwise train --resume runs/first                 go on after a crash, exactly
   rollwise train --resume runs/first --steps 120     extend a finished run
   rollwise train --model path/or/hub-id --learning_rate 1e-6 --prompts_per_step 16 --max_completion_length 512

@@ -68,7 +68,7 @@ class Scorer:
             raise RewardError(f"{error} ({about})") from error
         except RollwiseError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RewardError(f"{self.name} raised {error!r}{place_of(error)} {about}; mend it") from error
         if self.failure is None:
             return rewards, None

@@ -34,7 +34,7 @@ def check_gates(config: BestOfConfig, head: SuccessHead, policy: Policy) -> None
     viability = known.get("viability") or read_viability(str(config.head), head.digest)
     if viability is not None and viability["verdict"] == FAILED:
         if not config.unviable:
-            raise ConfigError(f"{viability_words(viability)} Fit a better one, or add --unviable true")
+            raise ConfigError(f"{viability_words(viability)} Fit a better one, or add --unviable")
         logger.warning(viability_words(viability))
     length = known.get("length_gate")
     if isinstance(policy, EarlyStop | Charged) and length is not None and length["verdict"] != "usable":

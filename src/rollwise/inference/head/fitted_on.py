@@ -82,7 +82,7 @@ def check_prompts(head: SuccessHead, rollouts: RolloutSet, *, accepted: bool, of
     if fitted and not accepted:
         raise ConfigError(
             f"{of}{overlap_words(fitted, len(prompts))}, and there it looks better than it is: roll out others (a "
-            "task's --split eval; of one file --split train and --split eval), or take these as well with --fitted true"
+            "task's --split eval; of one file --split train and --split eval), or take these as well with --fitted"
         )
     return fitted
 
@@ -114,6 +114,6 @@ def check_weights(head: SuccessHead, model: Any, *, transfer: bool = True) -> No
     if not transfer:
         raise ConfigError(
             f"{said}; a head transfers to other checkpoints of its model, at a loss that `rollwise head evaluate` "
-            "measures: add --transfer true, or fit a head on rollouts of this model"
+            "measures: add --transfer, or fit a head on rollouts of this model"
         )
     logger.warning("%s: its predictions may be worse", said)

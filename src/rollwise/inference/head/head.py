@@ -140,7 +140,7 @@ class SuccessHead:
         Args:
             path: The file.
             without_facts: Take a head that does not say which model it was fitted on. `rollwise bestof` does so
-                with `--transfer true`.
+                with `--transfer`.
 
         Raises:
             StateFileError: there is no such file, or it holds no usable success head.

@@ -58,7 +58,7 @@ def _named(name: str) -> Iterator[None]:
         yield
     except RollwiseError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # `sys.exit()` would end the run without a word
         raise RewardError(f"{name} raised {error!r:.300}{place_of(error)}; mend it") from error
 
 
