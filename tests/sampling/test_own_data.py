@@ -307,6 +307,18 @@ def test_prompts_that_are_trained_on_and_evaluated_are_told(tmp_path: Path, capl
     assert "trained on as well" not in caplog.text
 
 
+def test_prompts_without_a_recorded_answer_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = jsonl(
+        tmp_path / "sums.jsonl", [{**row, "answer": None if i < 3 else row["answer"]} for i, row in enumerate(ROWS)]
+    )
+    own_task(path, reward="exact")
+    assert "sums.jsonl': 3 of 40 prompts have no recorded answer, so they get no reward; leave them out" in caplog.text
+    caplog.clear()
+    (tmp_path / "r.py").write_text("def length(completions, **_):\n    return [1.0] * len(completions)\n")
+    own_task(path, reward=["exact", f"{tmp_path / 'r.py'}:length"])
+    assert "no recorded answer" not in caplog.text
+
+
 def test_data_are_read_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What is held out was read from the file again, and its warnings said twice."""
     own_task(jsonl(tmp_path / "sums.jsonl", [*ROWS, ROWS[0]]), reward="exact")

@@ -15,6 +15,7 @@ from rollwise.pool import PromptPool
 from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
 from rollwise.sampling.config import DataConfig, check_selection
 from rollwise.sampling.own_rows import own_rows
+from rollwise.sampling.scorers.builtin import unanswered
 from rollwise.sampling.selection import strata_of
 from rollwise.tasks import TASKS, Task
 
@@ -98,8 +99,14 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     check_one_form(rows, source)
     data = PromptData(ids_of(rows, config.id, source), rows, categories_of(rows, config.category or "category", source))
     data = limited(data, config, source)
-    if len(rows) > 1 and len({json.dumps(prompt, default=str) for prompt in data.prompts}) == 1:
-        logger.warning("%s: all %d prompts are the same text; is --prompt_column right?", source, len(rows))
+    _warn(data, config, source)
+    return data if named or split is None else split_of(data, split, source)
+
+
+def _warn(data: PromptData, config: DataConfig, source: str) -> None:
+    """Say what is odd about the prompts, though they can be used."""
+    if len(data) > 1 and len({json.dumps(prompt, default=str) for prompt in data.prompts}) == 1:
+        logger.warning("%s: all %d prompts are the same text; is --prompt_column right?", source, len(data))
     answered = sum(not isinstance(prompt, str) and prompt[-1]["role"] == "assistant" for prompt in data.prompts)
     if answered:
         logger.warning(
@@ -107,7 +114,12 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
             "answer, remove it, so that the prompt ends with the question",
             *(source, answered, len(data)),
         )
-    return data if named or split is None else split_of(data, split, source)
+    if lacking := unanswered(config.rewards, data.rows):
+        logger.warning(
+            "%s: %d of %d prompts have no recorded answer, so they get no reward; leave them out, or name the column "
+            "of answers with --answer_column",
+            *(source, lacking, len(data)),
+        )
 
 
 def split_of(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:

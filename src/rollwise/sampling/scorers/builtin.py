@@ -8,7 +8,7 @@ recorded answer and nothing else is right, whatever its last number.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rollwise.answers import (
@@ -116,6 +116,13 @@ def built_in(name: str) -> Reward | None:
     if kind == CODE:
         return code_reward(name)
     return {"math": math, "hendrycks": hendrycks, "exact": exact, "boxed": boxed}.get(name)
+
+
+def unanswered(rewards: Collection[str], rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many of the rows no reward can score: all rewards compare answers, and the row has none recorded."""
+    if not rewards or not set(rewards) <= set(ANSWERS) or "answer" not in rows[0]:
+        return 0
+    return sum(recorded_answer(row, "answer") is None for row in rows)
 
 
 def _compared(
