@@ -322,5 +322,5 @@ def test_bad_options_of_a_belief_are_named(family: str, options: dict[str, Any],
 
 def test_averages_are_no_conjugate_belief() -> None:
     with pytest.raises(rw.ConfigError, match="average"):
-        make_conjugate("average", {})
+        make_conjugate("average")
     assert make_belief("beta", {"prior": None}).columns_spec == BetaBelief().columns_spec

@@ -16,6 +16,7 @@ from rollwise.curricula.families.implied import (
     described,
     interpolates,
     make_evidence,
+    need_predictions,
 )
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
@@ -25,15 +26,13 @@ from rollwise.estimators import (
     BetaBelief,
     Conjugate,
     Features,
+    NoEvidence,
+    Priors,
     References,
-    difficulty_limits,
     make_conjugate,
-    prior_from_pool,
 )
 from rollwise.options import Count, Positive, PositiveShare, Schedule, Share, Weight
 from rollwise.pool import PromptPool
-
-_STRENGTH = 4.0  # rollouts that a prompt's own prior stands for, besides the family's
 
 
 class BOTS(
@@ -113,70 +112,35 @@ class BOTS(
         update: Literal["all", "told"] = "all",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.weigh(adaptive, forgetting, implicit_weight)
         self.target, self.acquisition, self.update, self.lane = target, acquisition, update, sampling
-        kernel = {"temperature": kernel_temperature, "features": features}
+        self.adaptation = Adaptation(forgetting=forgetting, implicit_weight=implicit_weight, adaptive=adaptive)
         domains = {"references": references, "category": capability_by}
         interpolation = {"momentum": momentum, "least_gap": least_gap, "capability": capability, **domains}
+        kernel = {"temperature": kernel_temperature, "features": features}
         self.evidence_maker = make_evidence(implicit, implicit_shares, interpolation=interpolation, kernel=kernel)
-        self.sample_by(sampling)
-        self.believe(belief, prior, prior_strength, levels=levels, reward_sd=reward_sd)
+        self.priors = Priors(prior, prior_strength, references)
+        self.believe(make_conjugate(belief, prior=self.priors.common, levels=levels, reward_sd=reward_sd), sampling)
         self.draw_by(draw, temperature, candidate_multiplier)
         super().__init__(pool, options=described(implicit=implicit, belief=belief), **core)
-
-    def weigh(
-        self, adaptive: bool | Literal["score"], forgetting: float | Schedule, implicit_weight: float | Schedule
-    ) -> None:
-        """Keep lambda and rho, and what moves them."""
-        self.forgetting, self.implicit_weight = forgetting, implicit_weight
-        self.adaptation = _adaptation(adaptive, forgetting=forgetting, implicit_weight=implicit_weight)
-
-    def believe(
-        self, family: str | Conjugate, prior: tuple[float, ...] | str | None, strength: float | None, **options: Any
-    ) -> None:
-        """Keep the family of beliefs, and where their priors come from."""
-        by_prompt = isinstance(prior, str)
-        if strength is not None and not by_prompt:
-            raise ConfigError(
-                f"prior_strength is of a prior for each prompt, as prior='difficulty', got prior={prior!r}"
-            )
-        self.prior_column = prior if isinstance(prior, str) else None
-        self.prior_strength = _STRENGTH if strength is None else strength
-        self.belief = make_conjugate(family, {"prior": None if by_prompt else prior, **options})
-        self.columns_spec = self.belief.columns_spec
 
     def build(self) -> None:
         super().build()
         self.adaptation = copy.deepcopy(self.adaptation)
         placed = [name for name in ("references", "capability_by") if self.options.get(name) is not None]
-        if placed and self.prior_column != "references" and not interpolates(self.evidence_maker):
+        if placed and self.priors.column != "references" and not interpolates(self.evidence_maker):
             implicit = self.options["implicit"]
             raise ConfigError(f"{placed[0]} is of the interpolation, and there is none with implicit={implicit!r}")
-        self.limits = difficulty_limits(self.pool) if self.prior_column == "difficulty" else (0.0, 1.0)
-        self._begin_priors(np.arange(len(self.pool)))
+        self.priors = self.priors.bound(self.pool)
+        self.priors.begin(self.belief, self.pool, np.arange(len(self.pool)))
         self.evidence_source = bind_evidence(
             self.evidence_maker,
             self.pool,
             auto=self.options["implicit"] == "auto",
-            weight=_greatest(self.implicit_weight),
+            weight=self.adaptation.given["implicit_weight"],
             seed=lambda: int(self.rng["implicit"].integers(2**63)),
         )
-        if self.adaptation.adaptive is True and self.evidence_source is not None and not self.evidence_source.predicts:
-            raise ConfigError(
-                f"adaptive=True compares implicit predictions with outcomes, and {type(self.evidence_source).__name__} "
-                "makes none: implement its `before` or `held_out`, or leave adaptive out"
-            )
-
-    def _begin_priors(self, slots: np.ndarray) -> None:
-        """Each prompt's own prior, if it has one; the beliefs of `slots` are that alone."""
-        if self.prior_column is not None:
-            priors = prior_from_pool(
-                *(self.belief, self.pool, self.prior_column),
-                strength=self.prior_strength,
-                references=self.options.get("references"),
-                limits=self.limits,
-            )
-            self.belief.begin_with(priors, slots)
+        if self.adaptation.adaptive is True:
+            need_predictions(self.evidence_source)
 
     # ---- tell: equations 1 to 5. `observe` adds the counts of equation 2 ----
 
@@ -185,8 +149,8 @@ class BOTS(
         slots, count, rates = self.belief.heard()
         if not len(slots):
             return [p.copy() for p in self.belief.parameters]
-        source, (lambda_, rho) = self.evidence_source, self._coefficients()
-        implied = checked_rates(source, slots, rates, len(self.pool)) if source is not None and rho else None
+        lambda_, rho = self.adaptation.coefficients(self.present)
+        implied = checked_rates(self.evidence_source, slots, rates, len(self.pool)) if rho else None
         return self.belief.updated(  # equations 1 and 3 (5 is the interpolation's); by equation 4, a Beta stays a Beta
             forgetting=lambda_,
             implicit_weight=rho,
@@ -194,12 +158,6 @@ class BOTS(
             n=float(count.mean()),
             told_only=self.update == "told",
         )
-
-    def _coefficients(self) -> tuple[float, float]:
-        """The present lambda and rho."""
-        if self.adaptation.adaptive:
-            return self.adaptation.forgetting, self.adaptation.implicit_weight
-        return self.present(self.forgetting), self.present(self.implicit_weight)
 
     def note_score(self, score: float) -> None:
         self.adaptation.note_score(score)
@@ -211,25 +169,24 @@ class BOTS(
     def learn(self) -> np.ndarray:
         """Update the beliefs by the step's outcomes, which are of the returned slots (B,)."""
         slots, count, rates = self.belief.heard()
-        source, (lambda_, rho) = self.evidence_source, self._coefficients()
-        updated = self._updated() if source is not None and rho else None
-        implied = None if source is None or not len(slots) else source.held_out(slots, rates)
-        implied = None if implied is None or np.isnan(implied).any() else implied
-        if len(slots):  # else every outcome is of a prompt that has left the pool since
+        if not len(slots):  # every outcome is of a prompt that has left the pool since
+            return slots
+        source, (lambda_, rho) = self.evidence_source, self.adaptation.coefficients(self.present)
+        updated = self._updated() if rho and not isinstance(source, NoEvidence) else None
+        if self.adaptation.adaptive is True:
             self.adaptation.learn(
                 rates,
                 count,
                 mean=self.belief.mean(slots),
                 sd=self.belief.uncertainty(slots),
                 variance=self.belief.reward_variance(slots),
-                implied=implied,
+                implied=source.held_out(slots, rates),
             )
-            if source is not None:
-                source.settle(slots, rates, count)  # after the beliefs, which use the coefficient of the step before
-        if updated is not None:
-            self.belief.settle(updated)
-        elif len(slots):
+        source.settle(slots, rates, count)  # after the beliefs, which use the coefficient of the step before
+        if updated is None:
             self.belief.learn(slots, forgetting=lambda_, told_only=self.update == "told")
+        else:
+            self.belief.settle(updated)
         return slots
 
     def need_beta_belief(self) -> None:
@@ -262,35 +219,19 @@ class BOTS(
         return {
             "belief_mean": float(self.belief.mean().mean()),
             "belief_size": float(self.belief.effective_size().mean()),
-            **({} if self.evidence_source is None else self.evidence_source.metrics()),
+            **self.evidence_source.metrics(),
             **self.adaptation.metrics(),
         }
 
     def own_state(self) -> dict[str, Any]:
-        kept = {} if self.evidence_source is None else dict(self.evidence_source.state_dict())
+        kept = dict(self.evidence_source.state_dict())
         own = {"capability": kept.pop("capability", None), "adaptation": self.adaptation.state_dict()}
-        limits = {"difficulty_limits": list(self.limits)} if self.prior_column == "difficulty" else {}
-        return {**super().own_state(), **own, **({"implicit": kept} if kept else {}), **limits}
+        return {**super().own_state(), **own, **({"implicit": kept} if kept else {}), **self.priors.state_dict()}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         kept, source = {"capability": state["capability"], **state.get("implicit", {})}, self.evidence_source
-        if source is not None and source.state_dict().keys() <= kept.keys():  # else it begins anew, of other options
+        if source.state_dict().keys() <= kept.keys():  # else it begins anew, of other options
             source.load_state_dict(kept)
-        if "difficulty_limits" in state and self.prior_column == "difficulty":  # new prompts by the same measure
-            self.limits = (float(state["difficulty_limits"][0]), float(state["difficulty_limits"][1]))
-            self._begin_priors(added)
+        self.priors.load(state, self.belief, self.pool, added)
         self.adaptation.load_state_dict(state["adaptation"])
         super().load_own_state(state, added)
-
-
-def _adaptation(adaptive: bool | Literal["score"], **coefficients: float | Schedule) -> Adaptation:
-    """What moves the coefficients; where they have schedules, nothing else may."""
-    for name, value in coefficients.items():
-        if adaptive and isinstance(value, Schedule):
-            raise ConfigError(f"{name} must be a number with adaptive={adaptive!r}, which moves it, got a schedule")
-    first = {name: v.points[0][1] if isinstance(v, Schedule) else v for name, v in coefficients.items()}
-    return Adaptation(**first, adaptive=adaptive)
-
-
-def _greatest(value: float | Schedule) -> float:
-    return max(at for _, at in value.points) if isinstance(value, Schedule) else value

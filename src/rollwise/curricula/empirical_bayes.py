@@ -114,11 +114,8 @@ class EmpiricalBayes(
         self.strata, self.clusters, self.diversity = strata, clusters, diversity
         if diversity and candidate_multiplier is None:
             raise ConfigError(f"diversity {diversity} is among candidates: give a candidate_multiplier, as 8, not None")
-        self.belief = PooledBelief(
-            forgetting=forgetting, renewal=renewal, drift=drift, memory=memory, borrowed=borrowed
-        )
-        self.sample_by("mean")
-        self.columns_spec = self.belief.columns_spec
+        belief = PooledBelief(forgetting=forgetting, renewal=renewal, drift=drift, memory=memory, borrowed=borrowed)
+        self.believe(belief, "mean")
         self.draw_by(candidate_multiplier=candidate_multiplier)
         own = {
             "category": None if self.category is None else list(self.category),

@@ -75,12 +75,10 @@ class Selector(
         if not named and not callable(acquisition):
             raise ConfigError(f"acquisition must be a function or one of {sorted(ACQUISITIONS)}, got {acquisition!r}")
         self.forgetting = forgetting
-        self.sample_by(sampling)
         self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
         self.lane = acquisition if isinstance(acquisition, str) else _name(acquisition)
         options = {} if estimator_options is None else check_mapping("estimator_options", estimator_options)
-        self.belief = make_belief(estimator, options)
-        self.columns_spec = self.belief.columns_spec
+        self.believe(make_belief(estimator, options), sampling)
         self.draw_by(draw, temperature, candidate_multiplier)
         own = {"estimator_options": dict(options), "acquisition": self.lane}
         super().__init__(pool, options=own, **core)

@@ -4,7 +4,7 @@ from rollwise.estimators.adaptation import Adaptation, drift_share
 from rollwise.estimators.average import AverageBelief, ema
 from rollwise.estimators.belief import Belief
 from rollwise.estimators.conjugate import BetaBelief, Conjugate, bots_update
-from rollwise.estimators.evidence import Blend, ImplicitEvidence, weighted_rates
+from rollwise.estimators.evidence import Blend, ImplicitEvidence, NoEvidence, weighted_rates
 from rollwise.estimators.families import BELIEFS, DirichletBelief, GaussianBelief, make_belief, make_conjugate
 from rollwise.estimators.implicit import (
     capability,
@@ -18,7 +18,7 @@ from rollwise.estimators.implicit import (
 from rollwise.estimators.interpolation import Interpolation, shrunk_capability
 from rollwise.estimators.kernel import Features, Kernel
 from rollwise.estimators.pooled import PooledBelief
-from rollwise.estimators.priors import difficulty_limits, prior_from_pool, prior_from_rates
+from rollwise.estimators.priors import Priors, difficulty_limits, prior_from_pool, prior_from_rates
 from rollwise.estimators.references import References, check_references, reference_rates
 from rollwise.plugins import Registry
 
@@ -43,7 +43,9 @@ __all__ = [
     "ImplicitEvidence",
     "Interpolation",
     "Kernel",
+    "NoEvidence",
     "PooledBelief",
+    "Priors",
     "References",
     "bots_update",
     "capability",

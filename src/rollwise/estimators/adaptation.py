@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.options import Declared, Share, check_number
+from rollwise.errors import ConfigError
+from rollwise.options import Declared, Schedule, Share, check_number
 
 _MOMENTUM, _SCORE_MOMENTUM = 0.9, 0.5
 _FORGETTING = (0.01, 0.5)
@@ -43,15 +44,35 @@ class Adaptation(Declared):
     rises as fast as ever, nothing changes; once it is level, beliefs keep what they know, by their own outcomes.
 
     Args:
-        forgetting: lambda, or its first value.
-        implicit_weight: rho_0.
+        forgetting: lambda, or its first value; a schedule only where they don't move.
+        implicit_weight: rho_0, likewise.
         adaptive: whether they move: with the outcomes, or with the "score" of evaluations.
     """
 
-    def __init__(self, *, forgetting: Share, implicit_weight: Share, adaptive: bool | Literal["score"]) -> None:
-        self.forgetting, self.implicit_weight, self.adaptive = forgetting, implicit_weight, adaptive
-        self._lambda, self._rho = forgetting, implicit_weight
+    def __init__(
+        self,
+        *,
+        forgetting: Share | Schedule,
+        implicit_weight: Share | Schedule,
+        adaptive: bool | Literal["score"],
+    ) -> None:
+        self.adaptive, self.given = adaptive, {"forgetting": forgetting, "implicit_weight": implicit_weight}
+        scheduled = {name: value for name, value in self.given.items() if isinstance(value, Schedule)}
+        if adaptive and scheduled:
+            raise ConfigError(
+                f"{next(iter(scheduled))} must be a number with adaptive={adaptive!r}, which moves it, got a schedule"
+            )
+        self._lambda, self._rho = (
+            value.points[0][1] if isinstance(value, Schedule) else value for value in self.given.values()
+        )
+        self.forgetting, self.implicit_weight = self._lambda, self._rho
         self.averages: dict[str, float] = {}  # "error", "chance", "implied_error"
+
+    def coefficients(self, present: Callable[[float | Schedule], float]) -> tuple[float, float]:
+        """The present lambda and rho; `present` gives the value of a schedule, or a number as it is."""
+        if self.adaptive:
+            return self.forgetting, self.implicit_weight
+        return present(self.given["forgetting"]), present(self.given["implicit_weight"])
 
     def learn(
         self,
@@ -71,7 +92,7 @@ class Adaptation(Declared):
             mean: (B,) what their beliefs predicted.
             sd: (B,) how sure they were.
             variance: (B,) of one rollout's score, as they expected it.
-            implied: (B,) what the implicit estimator predicted; None if nothing.
+            implied: (B,) what the implicit estimator predicted; None, or any NaN, if nothing.
         """
         if self.adaptive is not True or not len(rates):
             return
@@ -79,7 +100,7 @@ class Adaptation(Declared):
         self._average("chance", float(np.mean(sd**2 + variance / count)))
         error = self.averages["error"]
         self.forgetting = float(np.clip(drift_share(error, self.averages["chance"]), *_FORGETTING))
-        if implied is not None:
+        if implied is not None and not np.isnan(implied).any():
             self._average("implied_error", float(np.mean((rates - implied) ** 2)))
             both = error + self.averages["implied_error"]
             self.implicit_weight = min(1.0, self._rho * 2.0 * error / both) if both > 0 else self._rho

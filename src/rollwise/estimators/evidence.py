@@ -85,6 +85,13 @@ class ImplicitEvidence(Declared, ABC):
         """Take back `state_dict`, once bound."""
 
 
+class NoEvidence(ImplicitEvidence):
+    """None: beliefs rest on each prompt's own rollouts."""
+
+    def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        return None
+
+
 class Blend(ImplicitEvidence):
     """Several sources at once: the mean of their rates by fixed shares, over those that say something of a prompt.
 

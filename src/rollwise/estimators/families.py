@@ -159,7 +159,7 @@ def make_belief(family: str, options: Mapping[str, Any]) -> Belief:
     return make(f"belief {family!r}", BELIEFS.find(family), _given(options))
 
 
-def make_conjugate(family: str | Conjugate, options: Mapping[str, Any]) -> Conjugate:
+def make_conjugate(family: str | Conjugate, **options: Any) -> Conjugate:
     """The same for a family that BOTS can update; or a belief of such a family, as it is.
 
     Raises:

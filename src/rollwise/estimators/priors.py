@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
+
 import numpy as np
 
 from rollwise.errors import ConfigError
@@ -9,6 +13,7 @@ from rollwise.estimators.conjugate import Conjugate
 from rollwise.estimators.references import References, reference_rates
 from rollwise.pool import PromptPool
 
+_STRENGTH = 4.0  # rollouts that a prompt's own prior stands for, besides the family's
 _REMEDY = "add it, or give one prior for all, as in prior=[1, 1]"
 
 
@@ -70,3 +75,52 @@ def prior_from_pool(
     if values.dtype.kind not in "iuf" or values.ndim != 1 or values.min() < 0.0 or values.max() > 1.0:
         raise ConfigError(f"prior={source!r}: the column must hold pass rates in [0, 1], or a prior for each prompt")
     return prior_from_rates(belief, values.astype(np.float64), strength)
+
+
+class Priors:
+    """The option `prior`: one for all prompts, which the family takes, or by the name of a column one for each.
+
+    Args:
+        prior: the family's own, or "references", "difficulty" or a column; see `prior_from_pool`.
+        strength: pseudo-rollouts that a rate stands for; None: 4.
+        references: which columns the references are.
+
+    Raises:
+        ConfigError: a strength, and one prior for all.
+    """
+
+    def __init__(self, prior: tuple[float, ...] | str | None, strength: float | None, references: References) -> None:
+        self.column = prior if isinstance(prior, str) else None
+        self.common = None if isinstance(prior, str) else prior
+        if strength is not None and self.column is None:
+            raise ConfigError(
+                f"prior_strength is of a prior for each prompt, as prior='difficulty', got prior={prior!r}"
+            )
+        self.strength, self.references = _STRENGTH if strength is None else strength, references
+        self.limits: Limits = (0.0, 1.0)
+
+    def bound(self, pool: PromptPool) -> Self:
+        """The same for this pool, by whose difficulties a difficulty is read."""
+        made = copy.copy(self)
+        made.limits = difficulty_limits(pool) if self.column == "difficulty" else made.limits
+        return made
+
+    def begin(self, belief: Conjugate, pool: PromptPool, slots: np.ndarray) -> None:
+        """Each prompt's own prior, if it has one; the beliefs of `slots` are that alone."""
+        if self.column is None:
+            return
+        priors = prior_from_pool(
+            *(belief, pool, self.column), strength=self.strength, references=self.references, limits=self.limits
+        )
+        belief.begin_with(priors, slots)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The limits, by which prompts that are added later are read as well."""
+        return {"difficulty_limits": list(self.limits)} if self.column == "difficulty" else {}
+
+    def load(self, state: Mapping[str, Any], belief: Conjugate, pool: PromptPool, added: np.ndarray) -> None:
+        """Take back `state_dict`; the slots `added` have joined the pool since."""
+        if self.column == "difficulty" and "difficulty_limits" in state:
+            low, high = state["difficulty_limits"]
+            self.limits = (float(low), float(high))
+            self.begin(belief, pool, added)

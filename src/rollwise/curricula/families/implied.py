@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.estimators import IMPLICIT, Blend, ImplicitEvidence, Interpolation, Kernel
+from rollwise.estimators import IMPLICIT, Blend, ImplicitEvidence, Interpolation, Kernel, NoEvidence
 from rollwise.estimators.references import pass_rate_columns
 from rollwise.judges import Judge, Prompts, make_judge
-from rollwise.options import Declared
+from rollwise.options import Declared, Schedule
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
@@ -83,10 +83,8 @@ class JudgeEvidence(ImplicitEvidence):
         self.predicted = None
 
 
-def make_evidence(
-    implicit: Implicit, shares: Sequence[float] | None, **options: Mapping[str, Any]
-) -> ImplicitEvidence | None:
-    """The source of implicit evidence, unbound; None for "none".
+def make_evidence(implicit: Implicit, shares: Sequence[float] | None, **options: Mapping[str, Any]) -> ImplicitEvidence:
+    """The source of implicit evidence, unbound.
 
     Args:
         implicit: which.
@@ -98,9 +96,9 @@ def make_evidence(
     """
     if isinstance(implicit, list | tuple):
         made = [make_evidence(one, None, **options) for one in implicit]
-        if not made or any(source is None or one == "auto" for one, source in zip(implicit, made, strict=True)):
+        if not made or {"auto", "none"} & {one for one in implicit if isinstance(one, str)}:
             raise ConfigError(f"implicit as a list must name sources, not 'auto' or 'none', got {implicit!r}")
-        return Blend([source for source in made if source is not None], shares=shares)
+        return Blend(made, shares=shares)
     if shares is not None:
         raise ConfigError(f"implicit_shares {list(shares)!r} are of a list of sources, got implicit={implicit!r}")
     if isinstance(implicit, ImplicitEvidence):
@@ -112,14 +110,14 @@ def make_evidence(
             f"implicit must be a name, an ImplicitEvidence, a Judge or a list of these, got {implicit!r:.80}"
         )
     if implicit == "none":
-        return None
+        return NoEvidence()
     if implicit.startswith(_JUDGE):
         return JudgeEvidence(judge=make_judge(implicit.removeprefix(_JUDGE)))
     name = "interpolation" if implicit == "auto" else implicit
     return IMPLICIT.find(name)(**options.get(name, {}))
 
 
-def interpolates(source: ImplicitEvidence | None) -> bool:
+def interpolates(source: ImplicitEvidence) -> bool:
     """Whether references are used, alone or with others."""
     return isinstance(source, Interpolation) or (isinstance(source, Blend) and any(map(interpolates, source.sources)))
 
@@ -138,9 +136,9 @@ def _described(value: Any) -> Any:
 
 
 def bind_evidence(
-    source: ImplicitEvidence | None, pool: PromptPool, *, auto: bool, weight: float, seed: Callable[[], int]
-) -> ImplicitEvidence | None:
-    """A fresh source that is bound to the pool; None without one.
+    source: ImplicitEvidence, pool: PromptPool, *, auto: bool, weight: float | Schedule, seed: Callable[[], int]
+) -> ImplicitEvidence:
+    """A fresh source that is bound to the pool.
 
     Args:
         source: from `make_evidence`.
@@ -152,8 +150,6 @@ def bind_evidence(
     Raises:
         MissingColumnError: the pool lacks a column that the source needs.
     """
-    if source is None:
-        return None
     if (
         auto
         and isinstance(source, Interpolation)
@@ -169,10 +165,19 @@ def bind_evidence(
             )
         elif weight:
             logger.info("BOTS: no column 'reference_pass_rates', so beliefs rest on each prompt's own rollouts")
-        return None
+        return NoEvidence()
     bound = source.fresh()
-    bound.bind(pool, 0 if type(source) in (Interpolation, Kernel) else seed())
+    bound.bind(pool, 0 if type(source) in (Interpolation, Kernel, NoEvidence) else seed())
     return bound
+
+
+def need_predictions(source: ImplicitEvidence) -> None:
+    """Raise `ConfigError` for a source that can't be compared with outcomes."""
+    if not source.predicts and not isinstance(source, NoEvidence):
+        raise ConfigError(
+            f"adaptive=True compares implicit predictions with outcomes, and {type(source).__name__} makes none: "
+            "implement its `before` or `held_out`, or leave adaptive out"
+        )
 
 
 def checked_rates(source: ImplicitEvidence, slots: np.ndarray, rates: np.ndarray, n: int) -> np.ndarray | None:

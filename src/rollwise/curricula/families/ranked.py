@@ -255,13 +255,12 @@ class Ranked(Curriculum):
 class Believing(Ranked):
     """A method whose scores follow from a belief, or from samples of it.
 
-    A subclass sets `belief` and calls `sample_by` in its `__init__`, and takes the belief's update in `end_step`.
+    A subclass calls `believe` in its `__init__`, before `draw_by`, and takes the belief's update in `end_step`.
     """
 
-    belief: Belief
-
-    def sample_by(self, sampling: str) -> None:
-        """Score rates drawn from the belief ("thompson") or its means ("mean")."""
+    def believe(self, belief: Belief, sampling: str) -> None:
+        """Keep the belief, and score rates drawn from it ("thompson") or its means ("mean")."""
+        self.belief, self.columns_spec = belief, {**belief.columns_spec}
         self.sampling, self.random_scores = sampling, sampling == "thompson"
 
     def build(self) -> None:
