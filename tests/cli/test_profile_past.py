@@ -49,6 +49,27 @@ def test_it_needs_neither_model_nor_torch(past: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out/pass_rates.jsonl").read_text().count("\n") == 20
 
 
+def test_the_replay_that_is_named_has_the_same_columns(
+    past: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command left them out, so it replayed another reward, or could not read the file."""
+    rows = [{**row, "reward": 0.0, "right answer": row["score"]} for row in ROWS]
+    path = past.with_name("two rewards.jsonl")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["--reward_column", "right answer", "--step_column", "step"]
+    assert main(["profile", "--rollouts", str(path), *command, "--out", str(tmp_path / "out")]) == 0
+    said = f"More: rollwise simulate --replay '{path}' --reward_column 'right answer' --step_column step"
+    assert "".join(said.split()) in "".join(capsys.readouterr().out.split())
+
+
+def test_rollouts_without_a_reward_are_counted(past: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were left out without a word."""
+    rows = [{**row, "score": float("nan")} if i % 5 == 0 else row for i, row in enumerate(ROWS)]
+    past.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["profile", "--rollouts", str(past), "--out", str(tmp_path / "out")]) == 0
+    assert "48 of 240 rollouts have no reward" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_report_of_what_something_else_logged_is_refused(past: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(past.parent)]) == 1
     error = capsys.readouterr().err

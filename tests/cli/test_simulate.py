@@ -52,6 +52,26 @@ def test_the_template_is_a_config(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(list((tmp_path / "out/runs").iterdir())) == 10
 
 
+@pytest.mark.parametrize(("name", "limit"), [("results.json", 1_000), ("curves.png", 20_000)])
+def test_a_full_disk_leaves_the_results_of_before(
+    name: str, limit: int, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were cut off, and the message spoke of 'a file'. A limit of file sizes stands for a full disk."""
+    resource = pytest.importorskip("resource")
+    command = ["simulate", str(config), "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    before = (tmp_path / "out" / name).read_bytes()
+    assert len(before) > limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        assert main(command) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert f"'{tmp_path}/out/{name}' can't be written" in capsys.readouterr().err
+    assert (tmp_path / "out" / name).read_bytes() == before
+
+
 def test_a_comparison_and_again(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["simulate", str(config), "--out", str(out)]) == 0

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +177,16 @@ def test_a_wrong_option_is_named_by_its_line(tmp_path: Path, capsys: pytest.Capt
     said = capsys.readouterr().err
     assert "'stepz'" in said
     assert "my.yaml" in said
+
+
+def test_signals_reach_the_engine() -> None:
+    """Ctrl-C killed the engine's own process, and another signal the launcher alone: the workers trained on."""
+    code = "from rollwise.launching.command import Command; import os, sys; print(os.getpid()); "
+    code += "Command([sys.executable, '-c', 'import os; print(os.getpid()); exit(7)']).run()"
+    launcher = subprocess.Popen([sys.executable, "-c", code], text=True, stdout=subprocess.PIPE)
+    said, _ = launcher.communicate()
+    assert said.split() == [str(launcher.pid)] * 2
+    assert launcher.returncode == 7
 
 
 def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

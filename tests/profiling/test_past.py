@@ -46,6 +46,17 @@ def shown(numbers: dict[str, Any]) -> str:
     return text.getvalue()
 
 
+def test_half_a_character_is_written(tmp_path: Path) -> None:
+    """JSON's escapes can name half a surrogate pair: the profile ended in a traceback before its files were whole."""
+    row = group(1, "a\ud83d", [0, 0], texts=["answer: 7 \ud83d"] * 2, answer="7", category="c\ud83d")
+    del row["step"]
+    numbers = profile(tmp_path, [row], answer_column="answer")
+    assert numbers["n_suspects"] == 1
+    assert json.loads((tmp_path / "out/profile.json").read_text(encoding="utf-8")) == numbers
+    assert next(iter(read_table(tmp_path / "out").values()))["category"] == "c\ud83d"
+    assert (tmp_path / "out/pass_rates.parquet").exists()
+
+
 def test_the_numbers_by_hand(tmp_path: Path) -> None:
     """Prompt a: 1 of 12, b: 9 of 12. Contrast in 2 of 6 groups, 80 of the 320 tokens; of the other 240, 160 failed."""
     numbers = profile(tmp_path, ROWS)

@@ -107,9 +107,10 @@ def run(options: Namespace) -> int:
         launch = new_launch(str(path), engine, machines, words, _options_of_train(words) if engine == "trl" else {})
     command = launch.command(write=not dry)
     say(command.shown() + "\n")
-    if not dry:
-        return command.run()
-    say(_checked(launch.engine, command, str(path)) + "\n", error=True)
+    if dry:
+        say(_checked(launch.engine, command, str(path)) + "\n", error=True)
+    else:
+        command.run()
     return 0
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from rollwise.errors import ConfigError
 
@@ -66,13 +66,14 @@ class Command:
             lines[-1].append(shlex.quote(word))
         return " \\\n  ".join(map(" ".join, lines))
 
-    def run(self) -> int:
-        """Run the command in this terminal, and return its exit status.
+    def run(self) -> NoReturn:
+        """Become the command: its exit status is this process's, and signals to this process reach the engine.
 
         Raises:
             ConfigError: the program is not installed.
         """
+        sys.stdout.flush()
         try:
-            return subprocess.run(self.words, env={**os.environ, **self.environment}, check=False).returncode
+            os.execvpe(self.words[0], self.words, {**os.environ, **self.environment})
         except FileNotFoundError as error:
             raise ConfigError(f"{self.words[0]!r} is not installed here: {error}") from error

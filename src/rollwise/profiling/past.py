@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import shlex
+from dataclasses import asdict, dataclass, fields
 
 from rollwise.errors import ConfigError
 from rollwise.profiling.config import PastConfig
@@ -12,6 +13,7 @@ from rollwise.profiling.past_summary import PastSummary
 from rollwise.profiling.tables import table_rows, write_numbers, write_table
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts, read_past
+from rollwise.runs.past_columns import Columns
 from rollwise.runs.reading import read_run
 from rollwise.runs.solved import SolvedRule
 from rollwise.state import make_folder
@@ -56,7 +58,7 @@ def run_past(config: PastConfig) -> Profile:
     summary = PastSummary(plan_of(past, config), past, spec)
     if not summary.groups:
         raise ConfigError(f"{config.rollouts!r} has no rollout with a reward; name its column: --reward_column")
-    numbers = summary.to_dict() | {"replay": replay(past, spec)}
+    numbers = summary.to_dict() | {"replay": replay(past, spec) | {"command": _command(config)}}
     rows = table_rows(summary.groups, summary.rates, summary.scores, None)
     for row in rows if past.unit != "tokens" else ():
         del row["mean_tokens"]
@@ -64,6 +66,13 @@ def run_past(config: PastConfig) -> Profile:
     write_table(folder, rows)
     write_numbers(folder, numbers)
     return Profile(folder, numbers)
+
+
+def _command(config: PastConfig) -> str:
+    """What replays the log with its columns as they were named."""
+    named = {f"--{f.name}": getattr(config, f.name) for f in fields(Columns)}
+    words = [word for option, name in named.items() if name is not None for word in (option, name)]
+    return shlex.join(["rollwise", "simulate", "--replay", config.rollouts, *words])
 
 
 def plan_of(past: PastRollouts, config: PastConfig) -> PastPlan:

@@ -79,7 +79,7 @@ def _replay(numbers: Mapping[str, Any], console: Console) -> None:
     some = f"its first {said['steps']} of {said['of']} steps, " if said["steps"] < said["of"] else ""
     console.print(
         f"{some}{said['seeds']} seeds; the log itself has {said['logged']:.3f}{' in these' if some else ''}. More: "
-        f"rollwise simulate --replay {escape(numbers['data'])}"
+        f"{escape(said['command'])}"
     )
     if not numbers["past"]["says_lanes"]:
         console.print("nothing in the log says how its prompts were chosen; they are taken as drawn uniformly")

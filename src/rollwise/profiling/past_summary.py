@@ -146,11 +146,16 @@ class PastSummary(Summary):
         return float(spec.high if spec.solved_at is None else spec.solved_at)
 
     def _notes(self) -> list[str]:
-        greatest = max((r for group in self.past.groups for r in _scored(group)), default=0.0)
-        at = self._solved_at()
-        if greatest < self.scorer.spec.threshold:
-            return [f"no reward reaches {at:g}, from which on a rollout counts as solved; say another with --solved_at"]
-        return []
+        rewards = [r for group in self.past.groups for r in group.rewards]
+        scored, notes = [r for r in rewards if r is not None], []
+        if lacking := len(rewards) - len(scored):
+            notes.append(f"{lacking:,} of {len(rewards):,} rollouts have no reward (NaN or nothing) and are left out")
+        if max(scored, default=0.0) < self.scorer.spec.threshold:
+            at = f"{self._solved_at():g}"
+            notes.append(
+                f"no reward reaches {at}, from which on a rollout counts as solved; say another with --solved_at"
+            )
+        return notes
 
 
 def wasted(groups: Iterable[PastGroup], spec: RewardSpec) -> dict[str, Any]:

@@ -22,8 +22,9 @@ _Place = str | os.PathLike[str]
 
 
 def write_numbers(folder: _Place, numbers: Mapping[str, Any]) -> None:
-    """Write `profile.json`."""
-    write_atomically(Path(folder) / PROFILE_FILE, json.dumps(numbers, indent=1, ensure_ascii=False).encode())
+    """Write `profile.json`; half a surrogate pair, which a text of JSON can hold and UTF-8 can't, as JSON's escape."""
+    text = json.dumps(numbers, indent=1, ensure_ascii=False)
+    write_atomically(Path(folder) / PROFILE_FILE, text.encode("utf-8", "backslashreplace"))
 
 
 def write_table(folder: _Place, rows: Sequence[Row]) -> list[Path]:
@@ -36,7 +37,8 @@ def write_table(folder: _Place, rows: Sequence[Row]) -> list[Path]:
     except ImportError:
         return paths[:1]
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), sink)
+    utf8 = [{k: v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for k, v in r.items()} for r in rows]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(utf8), sink)
     write_atomically(paths[1], sink.getvalue().to_pybytes())
     return paths
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from rollwise.reports.drawing import CSS_NAMES, GREY, GRID, INK, PAPER, FigureSpec
+from rollwise.state import write_atomically, write_whole
 
 # Panels side by side in a file.
 FILE_COLUMNS = 3
@@ -45,9 +46,11 @@ def save_figure(spec: FigureSpec, folder: Path) -> None:
     """Write the whole figure as `<folder>/<name>.png` (150 dpi) and `.svg`."""
     figure = draw_figure(spec)
     with _style(spec.name):
-        figure.savefig(folder / f"{spec.name}.png", dpi=150)
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=150)
+        write_atomically(folder / f"{spec.name}.png", png.getvalue())
         figure.set_layout_engine("none")  # laid out by now, which is half the work
-        (folder / f"{spec.name}.svg").write_text(_svg(figure), encoding="utf-8")
+        write_whole(folder / f"{spec.name}.svg", _svg(figure))
 
 
 def draw_figure(spec: FigureSpec) -> Figure:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rollwise.reports.result_files import write_csv, write_json
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.log import method_sizes, sizes_in_words
 from rollwise.simulation.one_run import note
@@ -91,14 +89,10 @@ def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) 
             name: mean_sd([r["cost"]["run_s"] for r in runs if r["method"] == name])[0] for name in config.methods
         },
     }
-    (folder / "results.json").write_text(json.dumps(plain, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    text = io.StringIO()
-    text.write(f"# {head}\n")
-    rows = csv.writer(text, lineterminator="\n")
+    write_json(folder / "results.json", plain)
     keys = list(runs[0]["results"])
-    rows.writerow(["method", "seed", *keys])
-    rows.writerows([run["method"], run["seed"], *map(run["results"].get, keys)] for run in runs)
-    (folder / "results.csv").write_text(text.getvalue(), encoding="utf-8")
+    rows = [[run["method"], run["seed"], *map(run["results"].get, keys)] for run in runs]
+    write_csv(folder / "results.csv", [["method", "seed", *keys], *rows], head=f"# {head}\n")
 
 
 def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:

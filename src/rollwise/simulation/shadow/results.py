@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rollwise.reports.result_files import write_csv, write_json
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.shadow.following import Followed, LeftOut
 from rollwise.simulation.table import mean_sd
@@ -44,15 +43,14 @@ def write_shadow(config: SimulateConfig, followed: Followed, left_out: LeftOut, 
             for name, by_seed in followed.items()
         },
     }
-    (folder / "shadow.json").write_text(json.dumps(plain, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    with (folder / "shadow.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["estimator", "seed", "step", "pearson", "auc", "ms"])
-        for name, by_seed in followed.items():
-            for seed, one in by_seed.items():
-                for step, both, ms in zip(one.steps, one.by_step(), one.ms, strict=True):
-                    numbers = [*both, ms]
-                    rows.writerow([name, seed, step, *("" if math.isnan(x) else f"{x:.6g}" for x in numbers)])
+    write_json(folder / "shadow.json", plain)
+    rows = [
+        [name, seed, step, *("" if math.isnan(x) else f"{x:.6g}" for x in (*both, ms))]
+        for name, by_seed in followed.items()
+        for seed, one in by_seed.items()
+        for step, both, ms in zip(one.steps, one.by_step(), one.ms, strict=True)
+    ]
+    write_csv(folder / "shadow.csv", [["estimator", "seed", "step", "pearson", "auc", "ms"], *rows])
 
 
 def _plain(numbers: dict[str, float]) -> dict[str, float | None]:
