@@ -71,6 +71,18 @@ class Picks:
             railed=np.concatenate([p.railed for p in parts]),
         )
 
+    @classmethod
+    def interleave(cls, parts: Sequence[Picks], rng: np.random.Generator) -> Picks:
+        """Picks of several kinds merged at random, each kind in its own order.
+
+        A gate with groups left over trains on those asked first: else these would all be of the first kind.
+        """
+        sizes = [len(part) for part in parts if len(part)]
+        if len(sizes) < 2:
+            return cls.join(parts)
+        kinds = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        return cls.join(parts).take(np.argsort(np.argsort(kinds, kind="stable")))
+
     def take(self, rows: np.ndarray) -> Picks:
         """Those of these rows (R,), in this order."""
         return Picks(
