@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.curricula.seam.picks import Picks
+from rollwise.rng import RngStreams
 from rollwise.testing.play import make_pool, snapshot
 
 
@@ -234,6 +235,8 @@ def test_a_state_of_other_curricula_is_refused_by_their_names(names: str, second
     [
         (lambda: rw.Mixture(lanes={"replay": (3, rw.PrioritizedReplay()), "rest": (1, rw.Uniform())}), "rest", 1 / 4),
         (lambda: rw.FrontierReplay(embedding="embedding", least_memory=5, replay_ratio=0.5), "replay", 1 / 2),
+        (lambda: rw.PrioritizedReplay(explore_unit="prompt", exploration=0.25), "explore", 1 / 4),
+        (lambda: rw.PCL(judge="frozen", judge_options={"hidden": 0}, explore=0.25), "explore", 1 / 4),
     ],
 )
 def test_what_a_gate_has_left_over_is_of_every_lane(made: Any, lane: str, share: float) -> None:
@@ -251,8 +254,9 @@ def test_what_a_gate_has_left_over_is_of_every_lane(made: Any, lane: str, share:
 
 def test_lanes_are_merged_in_their_own_order() -> None:
     parts = [Picks.of(np.arange(20), "a"), Picks.of(np.empty(0, dtype=np.int64), "b"), Picks.of(np.arange(20, 50), "c")]
-    merged = Picks.interleave(parts, np.random.default_rng(0))
+    streams = RngStreams(0)
+    merged = Picks.interleave(parts, streams)
     for lane, slots in (("a", range(20)), ("c", range(20, 50))):
         assert [s for s, own in zip(merged.slots.tolist(), merged.lanes, strict=True) if own == lane] == list(slots)
     assert 0 < merged.lanes[:25].count("a") < 20
-    assert Picks.interleave(parts[:2], np.random.default_rng(0)).slots.tolist() == list(range(20))
+    assert Picks.interleave(parts[:2], streams).slots.tolist() == list(range(20))

@@ -181,7 +181,7 @@ class FrontierReplay(
         self.hold(replay.slots)
         missing = k - len(uniform) - len(replay)
         rest = [super().select(missing)] if missing else []
-        return Picks.interleave([uniform, replay, *rest], self.rng["order"])
+        return Picks.interleave([uniform, replay, *rest], self.rng)
 
     def _retrieve(self, k: int) -> Picks:
         """Up to `k` prompts of the bank, by resemblance to the memory, of keys neither there nor in flight."""

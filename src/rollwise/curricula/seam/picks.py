@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rollwise.rng import RngStreams
+
 
 @dataclass(frozen=True, slots=True)
 class Picks:
@@ -72,7 +74,7 @@ class Picks:
         )
 
     @classmethod
-    def interleave(cls, parts: Sequence[Picks], rng: np.random.Generator) -> Picks:
+    def interleave(cls, parts: Sequence[Picks], rng: RngStreams) -> Picks:
         """Picks of several kinds merged at random, each kind in its own order.
 
         A gate with groups left over trains on those asked first: else these would all be of the first kind.
@@ -80,7 +82,7 @@ class Picks:
         sizes = [len(part) for part in parts if len(part)]
         if len(sizes) < 2:
             return cls.join(parts)
-        kinds = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        kinds = rng["order"].permutation(np.repeat(np.arange(len(sizes)), sizes))
         return cls.join(parts).take(np.argsort(np.argsort(kinds, kind="stable")))
 
     def take(self, rows: np.ndarray) -> Picks:
