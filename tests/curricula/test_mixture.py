@@ -1,10 +1,15 @@
 """Mixture: exact shares, shared evidence, borrowed lanes."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
+from rollwise.curricula.seam.picks import Picks
+from rollwise.rng import RngStreams
 from rollwise.testing.play import make_pool, snapshot
 
 
@@ -223,3 +228,35 @@ def test_a_state_of_other_curricula_is_refused_by_their_names(names: str, second
     with pytest.raises(rw.StateError, match=message):
         other.load_state_dict(saved, strict=False)
     assert snapshot(other) == before
+
+
+@pytest.mark.parametrize(
+    ("made", "lane", "share"),
+    [
+        (lambda: rw.Mixture(lanes={"replay": (3, rw.PrioritizedReplay()), "rest": (1, rw.Uniform())}), "rest", 1 / 4),
+        (lambda: rw.FrontierReplay(embedding="embedding", least_memory=5, replay_ratio=0.5), "replay", 1 / 2),
+        (lambda: rw.PrioritizedReplay(explore_unit="prompt", exploration=0.25), "explore", 1 / 4),
+        (lambda: rw.PCL(judge="frozen", judge_options={"hidden": 0}, explore=0.25), "explore", 1 / 4),
+    ],
+)
+def test_what_a_gate_has_left_over_is_of_every_lane(made: Any, lane: str, share: float) -> None:
+    """Asked lane by lane, the 16 of 32 groups that come first would all be of one lane."""
+    curriculum, trained = made(), list[str]()
+    embedding = {"embedding": np.random.default_rng(0).standard_normal((2000, 2))}
+    curriculum.bind(rw.PromptPool(ids=[f"p{i}" for i in range(2000)], columns=embedding))
+    for _ in range(30):
+        batch = rw.DynamicSampling(sizing="ratio", first=2.0).batch(16)
+        tickets = batch.ask(curriculum)
+        batch.add([t.lane.split("/")[0] for t in tickets], curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in tickets]))
+        trained += batch.groups
+    assert trained.count(lane) / len(trained) == pytest.approx(share, abs=0.08)
+
+
+def test_lanes_are_merged_in_their_own_order() -> None:
+    parts = [Picks.of(np.arange(20), "a"), Picks.of(np.empty(0, dtype=np.int64), "b"), Picks.of(np.arange(20, 50), "c")]
+    streams = RngStreams(0)
+    merged = Picks.interleave(parts, streams)
+    for lane, slots in (("a", range(20)), ("c", range(20, 50))):
+        assert [s for s, own in zip(merged.slots.tolist(), merged.lanes, strict=True) if own == lane] == list(slots)
+    assert 0 < merged.lanes[:25].count("a") < 20
+    assert Picks.interleave(parts[:2], streams).slots.tolist() == list(range(20))

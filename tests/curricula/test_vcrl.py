@@ -79,7 +79,7 @@ def test_the_algorithm_step_by_step() -> None:
         back = [t.prompt_id for t in tickets if t.lane == "replay"]
         best = sorted(priority.values(), reverse=True)[: min(due, 12)]
         assert [priority[x] for x in back] == pytest.approx(best)
-        assert [t.lane for t in tickets] == ["replay"] * len(back) + ["uniform"] * (12 - len(back))
+        assert sorted(t.lane for t in tickets) == ["replay"] * len(back) + ["uniform"] * (12 - len(back))
         due = 0
         for x in back:
             replays[x] += 1

@@ -180,7 +180,8 @@ class FrontierReplay(
         replay = self._retrieve(quota)
         self.hold(replay.slots)
         missing = k - len(uniform) - len(replay)
-        return Picks.join([uniform, replay, super().select(missing)] if missing else [uniform, replay])
+        rest = [super().select(missing)] if missing else []
+        return Picks.interleave([uniform, replay, *rest], self.rng)
 
     def _retrieve(self, k: int) -> Picks:
         """Up to `k` prompts of the bank, by resemblance to the memory, of keys neither there nor in flight."""

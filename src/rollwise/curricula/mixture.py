@@ -79,7 +79,7 @@ class Mixture(
         for name in self.children:  # a lane that fell short leaves room for the others
             left = k - sum(map(len, parts))
             parts.append(self._from_lane(name, left))
-        return Picks.join(parts)
+        return Picks.interleave(parts, self.rng)
 
     def part_of(self, name: str, k: int) -> int:
         quotas, _ = self._quotas(k)

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import ArmBandit
+from rollwise.curricula.families.arms import ArmBandit, places_of
 from rollwise.curricula.families.composite import Composite
 from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
@@ -93,12 +93,15 @@ class Nested(
         while k > 0:
             arms, _ = bandit.choose(k, bandit.members.left, flying)
             named, counts = np.unique(arms, return_counts=True)
+            found: list[Picks] = []
             for arm, count in zip(named.tolist(), counts.tolist(), strict=True):
                 slots = self.ranked.select_within(arm, self.slots_of[arm], count)
-                parts.append(Picks.of(slots, f"{bandit.arms[arm]}/{self.ranked.lane}"))
-                self.record_choice("prompts", parts[-1])
+                found.append(Picks.of(slots, f"{bandit.arms[arm]}/{self.ranked.lane}"))
+                self.record_choice("prompts", found[-1])
                 flying[arm] += len(slots)
                 k -= len(slots)
+            places = places_of(arms, np.array(list(map(len, found))))
+            parts.append(Picks.join(found).take(np.argsort(places)))
         return Picks.join(parts)
 
     def expected(self, slots: np.ndarray) -> np.ndarray:

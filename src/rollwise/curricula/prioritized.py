@@ -119,9 +119,10 @@ class PrioritizedReplay(
         self._age()
         beside = self.retests == "extra" and self.probed_at == self.step
         parts = [] if beside else self._all_retests(k)
-        parts.append(self._explore(self._to_explore(k - sum(map(len, parts)))))
+        kinds = [self._explore(self._to_explore(k - sum(map(len, parts))))]
         if self.explore_unit == "prompt" or not self.exploring:
-            parts.append(self._highest(k - sum(map(len, parts))))
+            kinds.append(self._highest(k - sum(map(len, [*parts, *kinds]))))
+        parts.append(Picks.interleave(kinds, self.rng))
         left = k - sum(map(len, parts))
         if left and not self.warned:
             self.warned = True
@@ -169,8 +170,6 @@ class PrioritizedReplay(
         return picks
 
     def _longest_untested(self, pool: int, k: int, lane: str) -> Picks:
-        if not k:
-            return Picks.join([])
         slots = self.untested[pool].top(k)
         self.hold(slots)
         return Picks.of(slots, lane, predicted=self.columns["mean"][slots])

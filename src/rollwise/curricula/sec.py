@@ -208,12 +208,7 @@ class SEC(
         n = 1 if self.one_category else k
         if self.choice == "boltzmann" or self.own_choice is not None:
             share = self._shares(left)
-            if self.one_category:
-                arms = draw_arms(self.rng["category"], share, 1)
-            else:  # n draws at once
-                wanted = self.rng["category"].multinomial(n, share)
-                some = np.flatnonzero(wanted)
-                arms = np.repeat(some, wanted[some])
+            arms = draw_arms(self.rng["category"], share, n)
             chances = share[arms]
         elif self.choice == "ucb":
             counts = self.past[0] + self.new[0] + flying

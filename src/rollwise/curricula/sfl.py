@@ -146,7 +146,7 @@ class SFL(
         self.owed -= n  # a fraction waits for the next ask; what the buffer can't give is not owed
         chosen = self._from_buffer(kept, min(n, len(kept)))
         self.hold(chosen)
-        return Picks.join([Picks.of(chosen, "buffer"), super().select(k - len(chosen))])
+        return Picks.interleave([Picks.of(chosen, "buffer"), super().select(k - len(chosen))], self.rng)
 
     def _from_buffer(self, kept: np.ndarray, n: int) -> np.ndarray:
         if self.buffer_order == "best":

@@ -96,7 +96,7 @@ class VCRL(
         self.owed -= due
         replays = self.memory.pop(due) if due else np.empty(0, dtype=np.int64)
         self.hold(replays)
-        return Picks.join([Picks.of(replays, "replay"), super().select(k - len(replays))])
+        return Picks.interleave([Picks.of(replays, "replay"), super().select(k - len(replays))], self.rng)
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)

@@ -1,12 +1,14 @@
 """What bandits over categories share, against slow oracles."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula.families.arms import ARMS_SHOWN, boltzmann_among, draw_arms, pay_of
+from rollwise.curricula.families.arms import ARMS_SHOWN, boltzmann_among, draw_arms, pay_of, places_of
 from rollwise.curricula.families.members import ArmMembers
 from rollwise.draws import SumTree
 from rollwise.tickets.evidence import Evidence
@@ -49,6 +51,30 @@ def test_all_that_is_free_can_be_drawn_and_nothing_else(arm_of: list[int], k: in
 def test_arms_are_drawn_by_their_shares() -> None:
     arms = draw_arms(np.random.default_rng(0), np.array([0.0, 0.25, 0.75, 0.0]), 8000)
     assert np.bincount(arms, minlength=4) / 8000 == pytest.approx([0, 0.25, 0.75, 0], abs=0.02)
+
+
+def test_an_arm_that_gives_fewer_gives_them_to_its_first_places() -> None:
+    assert places_of(np.array([1, 0, 1, 0, 1]), np.array([2, 1])).tolist() == [1, 3, 0]
+
+
+@pytest.mark.parametrize("name", ["sec", "ucb", "dump", "pac", "nested"])
+def test_the_first_of_a_batch_are_of_all_categories(name: str) -> None:
+    """Algorithm 1 of SEC draws one prompt after another; what a gate or a mini-batch takes first is a sample of all."""
+    made = {
+        "sec": lambda: rw.SEC(),
+        "ucb": lambda: rw.SEC(choice="ucb"),
+        "dump": lambda: rw.DUMP(),
+        "pac": lambda: rw.PAC(),
+        "nested": lambda: rw.Nested(categories=rw.SEC(), prompts=rw.BOTS(), rails=None),
+    }
+    curriculum, first = made[name](), Counter[int]()
+    columns = {"category": [f"c{i % 4}" for i in range(400)]}
+    curriculum.bind(rw.PromptPool(ids=[f"p{i}" for i in range(400)], columns=columns))
+    for _ in range(50):
+        tickets = curriculum.ask(16)
+        first.update(int(t.prompt_id[1:]) % 4 for t in tickets[:8])
+        curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+    assert [first[c] for c in range(4)] == pytest.approx([100] * 4, abs=35)
 
 
 def test_a_group_that_differs_by_rounding_alone_earns_nothing() -> None:

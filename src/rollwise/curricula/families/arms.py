@@ -61,6 +61,22 @@ def draw_greatest(rng: np.random.Generator, mean: np.ndarray, sd: np.ndarray, le
     return np.concatenate([np.argmax(mean + sd * rng.standard_normal((size, len(mean))), axis=1) for size in sizes])
 
 
+def places_of(arms: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Where among K `arms` drawn one after another the prompts stand that are drawn arm by arm.
+
+    Args:
+        arms: (K,) of A different ones.
+        given: (A,) how many prompts each of them gave; its first draws, where these are fewer than its draws.
+
+    >>> places_of(np.array([2, 0, 2, 2]), np.array([1, 2])).tolist()
+    [1, 0, 2]
+    """
+    order = np.argsort(arms, kind="stable")
+    wanted = np.unique(arms, return_counts=True)[1]
+    turn = np.arange(len(arms)) - np.repeat(np.cumsum(wanted) - wanted, wanted)
+    return np.asarray(order[turn < np.repeat(given, wanted)])
+
+
 def exact(numbers: np.ndarray) -> np.ndarray:
     """In units of 2^-32, so that sums are exact and do not depend on the order in which outcomes come in."""
     return np.asarray(np.round(numbers * 2.0**32) / 2.0**32)
@@ -228,15 +244,12 @@ class ArmBandit(Curriculum):
         parts: list[Picks] = []
         while k > 0:
             arms, chances = self.choose(k, members.left, flying)
-            order = np.argsort(arms, kind="stable")
-            wanted = np.bincount(arms)
-            named = np.flatnonzero(wanted)
-            wanted = wanted[named]
+            named, wanted = np.unique(arms, return_counts=True)
             slots, within, given = members.draw_each(self.rng["prompt"], named, wanted)
-            turn = np.arange(len(arms)) - np.repeat(np.cumsum(wanted) - wanted, wanted)  # each one's within its arm
-            its = chances[order][turn < np.repeat(given, wanted)]
-            lanes = [f"{self.lane}:{self.arms[arm]}" for arm in np.repeat(named, given).tolist()]
-            parts.append(replace(Picks.of(slots, "", propensity=its * within), lanes=lanes))
+            places = places_of(arms, given)
+            lanes = [f"{self.lane}:{self.arms[arm]}" for arm in arms[places].tolist()]
+            picks = replace(Picks.of(slots, "", propensity=chances[places] * within), lanes=lanes)
+            parts.append(picks.take(np.argsort(places)))  # as Algorithm 1 of SEC draws them, not arm by arm
             flying[named] += given
             k -= len(slots)
         return Picks.join(parts)

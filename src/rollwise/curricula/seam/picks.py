@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rollwise.rng import RngStreams
+
 
 @dataclass(frozen=True, slots=True)
 class Picks:
@@ -70,6 +72,18 @@ class Picks:
             variance=np.concatenate([p.variance for p in parts]),
             railed=np.concatenate([p.railed for p in parts]),
         )
+
+    @classmethod
+    def interleave(cls, parts: Sequence[Picks], rng: RngStreams) -> Picks:
+        """Picks of several kinds merged at random, each kind in its own order.
+
+        A gate with groups left over trains on those asked first: else these would all be of the first kind.
+        """
+        sizes = [len(part) for part in parts if len(part)]
+        if len(sizes) < 2:
+            return cls.join(parts)
+        kinds = rng["order"].permutation(np.repeat(np.arange(len(sizes)), sizes))
+        return cls.join(parts).take(np.argsort(np.argsort(kinds, kind="stable")))
 
     def take(self, rows: np.ndarray) -> Picks:
         """Those of these rows (R,), in this order."""

@@ -178,7 +178,8 @@ class Judged(JudgeHolder, Curriculum):
         best = self.best_of(others, scores, k - n)
         self.taken += k
         self.columns["candidate"][best] = self.columns["candidate"][by_chance] = IDLE
-        return Picks.join([self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")])
+        kinds = [self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")]
+        return Picks.interleave(kinds, self.rng)
 
     def best_of(self, slots: np.ndarray, scores: np.ndarray, k: int) -> np.ndarray:
         """The best `k` candidates (k,) of the slots (K,), by their scores (K,)."""
