@@ -66,6 +66,8 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert found["best_of"][-1]["accuracy"]["mean"] == pytest.approx(none["accuracy"]["mean"])
     assert found["best_of"][-1]["row_forwards"] == pytest.approx(none["row_forwards"]["mean"])
     assert none["matched"]["difference"]["value"] == pytest.approx(0.0)
+    # The vote of all K is that of the peer, which does not see the head; by its values ties would be decided better.
+    assert found["best_of"][-1]["majority"] == pytest.approx(policies["majority"]["accuracy"]["mean"])
 
     assert prune["saving"]["value"] == pytest.approx(1 - prune["row_forwards"]["mean"] / none["row_forwards"]["mean"])
     assert prune["saving"]["low"] <= prune["saving"]["value"] <= prune["saving"]["high"]
@@ -295,6 +297,15 @@ def test_the_calibration_report_holds_every_measure() -> None:
     assert found["spread"]["pearson"] > 0.5
     # 8 rollouts a prompt hold no group of 16.
     assert calibration_report(scored(), steps=(), prune_step=6, k=16)["selection"] is None
+
+
+def test_the_gate_chooses_as_the_decoder_does() -> None:
+    """Of each prompt's two the better valued is wrong and was cut off, so that the other, which is right, is chosen."""
+    p, two = np.array([0, 0, 1, 1]), [np.full(3, v) for v in (0.9, 0.2, 0.7, 0.4)]
+    spec, joints = HeadSpec(edges=(0, 4)), np.full((2, 2, 1), 0.5)
+    one = Scored(spec, p, np.array([0.0, 1, 0, 1]), two, two, joints, truncated=[True, False] * 2)
+    found = calibration_report(one, steps=(), prune_step=1, k=2)["viability"]
+    assert (found["value"], found["random"], found["verdict"]) == (1.0, 0.5, "passed")
 
 
 def three_states(middle: float, **changes: Any) -> Scored:
