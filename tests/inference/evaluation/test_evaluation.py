@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,17 @@ def test_the_calibration_report_holds_every_measure() -> None:
     assert found["spread"]["pearson"] > 0.5
     # 8 rollouts a prompt hold no group of 16.
     assert calibration_report(scored(), steps=(), prune_step=6, k=16)["selection"] is None
+
+
+def test_the_value_at_a_prompt_tells_none_of_its_rollouts_from_others() -> None:
+    """A batch rounds otherwise than the next one, here in favour of what succeeds: V(x) is one number all the same."""
+    exact = scored()
+    rounded = [values + 1e-9 * good * (np.arange(len(values)) == 0)
+               for values, good in zip(exact.values, exact.rewards, strict=True)]  # fmt: skip
+    found = calibration_report(replace(exact, values=rounded), steps=(0,), prune_step=6, k=4)
+    assert found["auc_at"][0]["within"] == 0.5
+    assert found["auc_prompt"] == found["auc_at"][0]["pooled"]
+    assert found["auc_prompt"] == calibration_report(exact, steps=(0,), prune_step=6, k=4)["auc_prompt"]
 
 
 def test_the_gate_chooses_as_the_decoder_does() -> None:

@@ -27,6 +27,7 @@ from rollwise.inference.measures.measures import (
     classified,
     gate,
     joint_fit,
+    prompt_values,
     within_prompt_auc,
 )
 from rollwise.inference.measures.viability import viability
@@ -90,7 +91,7 @@ class Scored:
     @property
     def first_values(self) -> FloatArray:
         """(M,) V(x)."""
-        return np.array([track[0] for track in self.values])
+        return prompt_values(self.values, self.prompt)
 
     def success_end(self, solved_at: float) -> FloatArray:
         """(M,) chances of success in the end; see `calibration_report`."""
