@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.slow
 def test_two_ranks_judge_and_learn_as_one(kind: str, two_processes: Callable[[str], Path]) -> None:
     first, second = json.loads((two_processes(f"judging-{kind}") / "ranks.json").read_text())
-    for name in ("lessons", "answers", "straight", "resumed"):
+    for name in ("lessons", "answers", "losses", "straight", "resumed"):
         assert first[name] == second[name]
     assert first["straight"] == first["resumed"]
     assert len({tuple(map(tuple, answers)) for answers in first["answers"]}) > 1

@@ -37,6 +37,7 @@ def judge(out: Path, kind: str) -> Any:
         "sizes": sizes,
         "lessons": [repr(lessons) for lessons, _ in joint.prepared],
         "answers": [[[*j.answer_ids, j.prediction] for j in judgments.values()] for _, judgments in joint.prepared],
+        "losses": [line["judge/loss"] for line in joint.state.log_history if "judge/loss" in line],
         "straight": digest(straight),
         "resumed": digest(resumed),
     }

@@ -56,7 +56,9 @@ def run(options: Namespace) -> int:
         f"truncated {found['truncated']:.1%}\n"
     )
     if found["pass_at"]:
-        say("pass@k: " + "  ".join(f"{k}: {share:.3f}" for k, share in found["pass_at"].items()) + "\n")
+        whole = found["whole"]
+        of = "" if whole == found["prompts"] else f" of the {whole:,} prompts whose rollouts are all scored"
+        say(f"pass@k{of}: " + "  ".join(f"{k}: {share:.3f}" for k, share in found["pass_at"].items()) + "\n")
     if found["failures"]:
         shares = ", ".join(f"{name} {n / found['failed']:.0%}" for name, n in found["failures"].items())
         say(f"{found['failed']:,} rollouts failed: {shares}\n")

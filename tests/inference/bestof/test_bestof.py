@@ -55,6 +55,15 @@ def test_every_prompt_has_an_answer_and_its_cost(options: dict[str, Any], head: 
     assert answers.accuracy == pytest.approx(sum(scored) / len(scored))
 
 
+def test_a_mean_over_fewer_answers_than_prompts_says_so() -> None:
+    """Rewards 1, 0 and none: a mean of 0.5, of two of three prompts."""
+    cost = {"row_forwards": 8, "steps": 4, "complete": 2, "k": 2}
+    lines = [{**cost, "rewards": [reward]} for reward in (1.0, 0.0, None)]
+    few, all_ = (Answers(Path("out"), some, 1.0, 0).words("none") for some in (lines, lines[:2]))
+    assert "3 prompts, policy none, 2 candidates: mean reward 0.500 of the 2 that could be scored; 8.0 row" in few
+    assert "2 prompts, policy none, 2 candidates: mean reward 0.500; 8.0 row" in all_
+
+
 def test_policies_spend_less_on_the_same_candidates(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
     full = answer(options, tmp_path / "full", head=str(head), keep_texts="all")
     rhythm = {"warmup": 2, "interval": 1}

@@ -57,6 +57,7 @@ def test_a_summary_of_the_folder_by_hand(rolled: Path) -> None:
     assert found["pass_at"]["1"] == pytest.approx(sum(right) / (4 * len(right)))
     assert found["pass_at"]["2"] == pytest.approx(sum((0, 1 / 2, 5 / 6, 1, 1)[c] for c in right) / len(right))
     assert found["pass_at"]["4"] == sum(c > 0 for c in right) / len(right)
+    assert 0 < found["whole"] == len(right) < 40
     every = [reward for own in rewards for reward in own if reward is not None]
     assert found["mean_reward"] == pytest.approx(np.mean(every))
     assert found["failed"] == sum(reward < 1 for reward in every)

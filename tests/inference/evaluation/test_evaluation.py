@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert found["best_of"][-1]["accuracy"]["mean"] == pytest.approx(none["accuracy"]["mean"])
     assert found["best_of"][-1]["row_forwards"] == pytest.approx(none["row_forwards"]["mean"])
     assert none["matched"]["difference"]["value"] == pytest.approx(0.0)
+    # The vote of all K is that of the peer, which does not see the head; by its values ties would be decided better.
+    assert found["best_of"][-1]["majority"] == pytest.approx(policies["majority"]["accuracy"]["mean"])
 
     assert prune["saving"]["value"] == pytest.approx(1 - prune["row_forwards"]["mean"] / none["row_forwards"]["mean"])
     assert prune["saving"]["low"] <= prune["saving"]["value"] <= prune["saving"]["high"]
@@ -295,6 +298,26 @@ def test_the_calibration_report_holds_every_measure() -> None:
     assert found["spread"]["pearson"] > 0.5
     # 8 rollouts a prompt hold no group of 16.
     assert calibration_report(scored(), steps=(), prune_step=6, k=16)["selection"] is None
+
+
+def test_the_value_at_a_prompt_tells_none_of_its_rollouts_from_others() -> None:
+    """A batch rounds otherwise than the next one, here in favour of what succeeds: V(x) is one number all the same."""
+    exact = scored()
+    rounded = [values + 1e-9 * good * (np.arange(len(values)) == 0)
+               for values, good in zip(exact.values, exact.rewards, strict=True)]  # fmt: skip
+    found = calibration_report(replace(exact, values=rounded), steps=(0,), prune_step=6, k=4)
+    assert found["auc_at"][0]["within"] == 0.5
+    assert found["auc_prompt"] == found["auc_at"][0]["pooled"]
+    assert found["auc_prompt"] == calibration_report(exact, steps=(0,), prune_step=6, k=4)["auc_prompt"]
+
+
+def test_the_gate_chooses_as_the_decoder_does() -> None:
+    """Of each prompt's two the better valued is wrong and was cut off, so that the other, which is right, is chosen."""
+    p, two = np.array([0, 0, 1, 1]), [np.full(3, v) for v in (0.9, 0.2, 0.7, 0.4)]
+    spec, joints = HeadSpec(edges=(0, 4)), np.full((2, 2, 1), 0.5)
+    one = Scored(spec, p, np.array([0.0, 1, 0, 1]), two, two, joints, truncated=[True, False] * 2)
+    found = calibration_report(one, steps=(), prune_step=1, k=2)["viability"]
+    assert (found["value"], found["random"], found["verdict"]) == (1.0, 0.5, "passed")
 
 
 def three_states(middle: float, **changes: Any) -> Scored:

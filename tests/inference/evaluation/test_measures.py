@@ -131,6 +131,19 @@ def test_selection_table_by_hand() -> None:
     assert found == pytest.approx(expected)
 
 
+def test_the_majority_of_the_selection_table_does_not_see_the_head() -> None:
+    """Two answers tie: the head would take the second, which is right; self-consistency takes the first."""
+    found = selection_table([0.1, 0.9], ["a", "b"], [0, 1], [0, 0], 2)
+    assert (found["majority"], found["value-end"], found["weighted-majority"]) == (0.0, 1.0, 1.0)
+
+
+def test_by_value_the_selection_table_takes_one_that_was_cut_off_only_where_none_finished() -> None:
+    """Groups of 2: .9 was cut off, so .2 is taken, which is right; in the second both were, so .8, which is right."""
+    values, good = [0.9, 0.2, 0.8, 0.4], [0, 1, 1, 0]
+    found = selection_table(values, ["a"] * 4, good, [0] * 4, 2, truncated=[True, False, True, True])
+    assert found["value-end"] == 1.0
+
+
 def test_selection_table_weighs_prompts_equally() -> None:
     """Prompt 0, always good, has 2 rollouts, prompt 1, always bad, 4: the mean over prompts is .5, not 1/3."""
     good = [1, 1, 0, 0, 0, 0]

@@ -28,6 +28,8 @@ def test_from_prompts_to_a_served_model(command: Run, toy: Path, tmp_path: Path)
     )  # fmt: skip
     assert status == 0
     assert "32 prompts x 4" in out
+    whole = json.loads((rollouts / "summary.json").read_text())["whole"]
+    assert f"pass@k of the {whole} prompts whose rollouts are all scored: 1: " in out
     status, out, err = command("head", "fit", rollouts, "--out", head)
     assert status == 0, err
     assert "of the best head" in out

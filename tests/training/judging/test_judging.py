@@ -269,6 +269,19 @@ def test_the_run_says_what_was_judged_and_what_that_cost(tmp_path: Path) -> None
             assert ticket.predicted_variance is None or 0 <= ticket.predicted_variance <= 0.25
 
 
+@pytest.mark.parametrize("accumulate", [1, 4, 8])
+def test_the_logged_judge_loss_is_equation_9s_whatever_the_micro_steps(accumulate: int, tmp_path: Path) -> None:
+    """Minus the mean over 4 judgments of advantage times tokens, as every ratio is 1; 8 micro-steps leave 4 without."""
+    trainer = judging(tmp_path, kind=JudgingRLOO, accumulate=accumulate, learning_rate=0.0, max_steps=2)
+    trainer.train()
+    logged = [line["judge/loss"] for line in trainer.state.log_history if "judge/loss" in line]
+    by_hand = [
+        -sum(lesson.advantage * len(judgments[lesson.question_id].answer_ids) for lesson in lessons) / len(lessons)
+        for lessons, judgments in trainer.prepared
+    ]
+    assert logged == pytest.approx(by_hand, rel=1e-6)
+
+
 def test_expected_judgments_generate_nothing(tmp_path: Path) -> None:
     """Predictions are means by the live policy's probabilities, worked out again from its plain logits, unpadded."""
     trainer = judging(tmp_path / "t", expected=True, max_steps=3, learning_rate=0.0)

@@ -52,14 +52,19 @@ class Answers:
     @property
     def accuracy(self) -> float | None:
         """Mean reward of the chosen candidates that could be scored; None where nothing is."""
-        scored = [reward for line in self.lines for reward in line["rewards"] if reward is not None]
-        return float(np.mean(scored)) if scored else None
+        return float(np.mean(self.scored)) if self.scored else None
+
+    @property
+    def scored(self) -> list[float]:
+        """The rewards of the chosen candidates that have one."""
+        return [reward for line in self.lines for reward in line["rewards"] if reward is not None]
 
     def words(self, policy: str) -> str:
         """Some lines on how good the answers of this policy are, and what they cost."""
         names = ("row_forwards", "steps", "complete")
         mean = {name: np.mean([line[name] for line in self.lines]) for name in names}
-        scored = "" if self.accuracy is None else f"mean reward {self.accuracy:.3f}; "
+        some = f" of the {known} that could be scored" if (known := len(self.scored)) < len(self.lines) else ""
+        scored = "" if self.accuracy is None else f"mean reward {self.accuracy:.3f}{some}; "
         took = f"; {self.decoded / self.wall_s:.1f} prompts a second" if self.decoded else ""
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return (

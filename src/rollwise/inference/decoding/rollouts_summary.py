@@ -25,9 +25,9 @@ def summarise(groups: Sequence[Group], solved_at: float) -> dict[str, Any]:
 
     Returns:
         `mean_reward` of the scored rollouts, None without one. `mixed`, the share of the prompts whose rewards differ.
-        `pass_at`, k -> pass@k of the prompts whose rollouts are all scored, empty without one. `tokens`, the mean and
-        the most of a rollout. `truncated`, the share that was cut off. `failed`, how many scored rollouts are not
-        solved, and `failures`, how many of them by category, where the task names categories.
+        `whole`, how many prompts' rollouts are all scored, and `pass_at`, k -> pass@k of these, empty without one.
+        `tokens`, the mean and the most of a rollout. `truncated`, the share that was cut off. `failed`, how many scored
+        rollouts are not solved, and `failures`, how many of them by category, where the task names categories.
 
     >>> lines = [{"rewards": [1.0, 0.1], "tokens": [3, 5], "truncated": [False, False], "failures": [None, "format"]}]
     >>> found = summarise(lines, 1.0)
@@ -45,6 +45,7 @@ def summarise(groups: Sequence[Group], solved_at: float) -> dict[str, Any]:
         "rollouts": n,
         "mean_reward": float(np.mean(every)) if every else None,
         "mixed": float(np.mean([len(set(some)) > 1 for some in scored])),
+        "whole": len(right),
         "pass_at": pass_at_curve(n, right) if right else {},
         "tokens": {"mean": float(np.mean(tokens)), "most": max(tokens)},
         "truncated": float(np.mean([cut for group in groups for cut in group["truncated"]])),

@@ -165,6 +165,16 @@ def mean_curve(curves: Sequence[BestOfCurve]) -> BestOfCurve:
     )
 
 
+def finished_first(values: ArrayLike, truncated: Sequence[bool]) -> FloatArray:
+    """(M,) values to choose the greatest of: who was cut off comes after all that finished, as in `selection.choose`.
+
+    >>> finished_first([0.9, 0.25, 0.5], [True, False, True]).round(2).tolist()
+    [-0.75, 0.25, -1.15]
+    """
+    found = np.asarray(values, dtype=np.float64)
+    return np.asarray(found - (np.ptp(found) + 1.0) * np.asarray(truncated, dtype=bool)) if len(truncated) else found
+
+
 def selection_table(
     values_end: ArrayLike,
     answers: Sequence[str | None],
@@ -174,10 +184,12 @@ def selection_table(
     *,
     states: Sequence[float] = (0.0, 1.0),
     passed: Sequence[bool] = (),
+    truncated: Sequence[bool] = (),
 ) -> dict[str, float]:
     """Mean reward of what each rule chooses among K of a prompt's rollouts (Table 5); the mean over prompts.
 
-    Means over disjoint groups, in the rollouts' order; of `random` the mean reward, of `oracle` the highest.
+    Means over disjoint groups, in the rollouts' order; of `random` the mean reward, of `oracle` the highest. The
+    majority is self-consistency, which sees no values: of answers that tie it takes the first.
 
     Args:
         values_end: (M,).
@@ -187,13 +199,14 @@ def selection_table(
         k: Candidates of a group.
         states: Rewards of the states that the values are means of.
         passed: (M,) whose text passes a check, for the rule `checked`; empty without one.
+        truncated: (M,) who was cut off at the token limit, see `finished_first`; empty for nobody.
 
     Raises:
         ConfigError: A prompt has fewer than K rollouts.
     """
     check_whole("k", k, least=1)
     values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
-    prompts = np.asarray(prompt)
+    prompts, ranked = np.asarray(prompt), finished_first(values, truncated)
     sums = dict.fromkeys((*RULES, *([CHECKED] if len(passed) else [])), 0.0)
     unique = np.unique(prompts)
     for one in unique:
@@ -206,7 +219,8 @@ def selection_table(
                 found = [earned[group].mean() if rule == "random" else earned[group].max() for group in groups]
                 sums[rule] += float(np.mean(found))
             else:
-                chosen = [_chosen(group, rule, values, answers, states, passed) for group in groups]
+                by = ranked if rule == "value-end" else values
+                chosen = [_chosen(group, rule, by, answers, states, passed) for group in groups]
                 sums[rule] += float(earned[chosen].mean())
     return {rule: total / len(unique) for rule, total in sums.items()}
 
@@ -220,7 +234,8 @@ def _chosen(
     passed: Sequence[bool],
 ) -> int:
     """Which rollout of a group the rule chooses."""
-    if rule == CHECKED:  # a majority without values
-        group = np.array([i for i in group if passed[i]] or group)
-        rule, values = "majority", np.full_like(values, np.nan)
+    if rule == CHECKED:
+        group, rule = np.array([i for i in group if passed[i]] or group), "majority"
+    if rule == "majority":
+        values = np.full_like(values, np.nan)
     return int(group[select(values[group], [answers[i] for i in group], rule, states=states)])

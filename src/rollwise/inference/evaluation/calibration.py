@@ -18,7 +18,7 @@ from rollwise.evaluation.calibration import (
     roc_auc,
     spearman_correlation,
 )
-from rollwise.inference.evaluation.best_of_n_curve import selection_table
+from rollwise.inference.evaluation.best_of_n_curve import finished_first, selection_table
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.measures.length_error import length_errors, length_gate
 from rollwise.inference.measures.measures import (
@@ -27,6 +27,7 @@ from rollwise.inference.measures.measures import (
     classified,
     gate,
     joint_fit,
+    prompt_values,
     within_prompt_auc,
 )
 from rollwise.inference.measures.viability import viability
@@ -50,6 +51,7 @@ class Scored:
         beliefs: (M,) arrays (R,): chances of the reward states in the end, by the verdict or else the mean of the last
             16 positions; empty for two states, whose chances the values tell.
         passed: (M,) whose text passes a check; empty without one.
+        truncated: (M,) who was cut off at the token limit; empty for nobody.
     """
 
     spec: HeadSpec
@@ -62,6 +64,7 @@ class Scored:
     verdicts: Sequence[float] = field(repr=False, default=())
     beliefs: Sequence[FloatArray] = field(repr=False, default=())
     passed: Sequence[bool] = field(repr=False, default=())
+    truncated: Sequence[bool] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         sizes = {len(self.prompt), len(self.rewards), len(self.values), len(self.remaining)}
@@ -88,7 +91,7 @@ class Scored:
     @property
     def first_values(self) -> FloatArray:
         """(M,) V(x)."""
-        return np.array([track[0] for track in self.values])
+        return prompt_values(self.values, self.prompt)
 
     def success_end(self, solved_at: float) -> FloatArray:
         """(M,) chances of success in the end; see `calibration_report`."""
@@ -141,7 +144,7 @@ def calibration_report(
         "end": _unit_measures(scored.success_end(solved_at), good),
         "prompt": _unit_measures(scored.success_first(solved_at), good),
         "spread": _spread(scored, good),
-        "viability": viability(end, good, scored.prompt, k),
+        "viability": viability(finished_first(end, scored.truncated), good, scored.prompt, k),
         "length_at": lengths[:-1],
         "length_gate": {**lengths[-1], "verdict": length_gate(lengths[-1]["skill"])},
         "length_correlation": pearson_correlation([track[0] for track in scored.remaining], scored.lengths),
@@ -206,7 +209,6 @@ def _selection(scored: Scored, good: NDArray[np.bool_], k: int) -> dict[str, Any
     if len(scored.answers) != len(good) or counts[counts > 0].min() < k:
         return None
     earned, states = good.astype(np.float64), scored.spec.rewards
-    table = selection_table(
-        scored.values_end, scored.answers, earned, scored.prompt, k, states=states, passed=scored.passed
-    )
+    more = {"passed": scored.passed, "truncated": scored.truncated}
+    table = selection_table(scored.values_end, scored.answers, earned, scored.prompt, k, states=states, **more)
     return {"k": k, "accuracy": table}

@@ -50,6 +50,7 @@ def scored_of(
         [score.verdict for score in ordered if score.verdict is not None],
         [score.belief for score in ordered] if spec.num_rewards > 2 else [],
         [] if check is None else [check(text) for text in texts],
+        rollouts.truncated.tolist(),
     )
 
 

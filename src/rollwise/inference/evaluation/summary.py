@@ -65,11 +65,12 @@ def summary_of(
     summaries = {setting.name: summarise(replayed[setting.name]) for setting in settings}
     curves = [best_of_curve(**given, rule=config.select) for given in full]
     curve = mean_curve(curves)
-    voted = mean_curve([best_of_curve(**given, rule="majority") for given in full])
+    # As the peers' votes: the head does not decide between answers of equally many.
+    unvalued = [{**given, "values_end": np.full(np.shape(given["values_end"]), np.nan)} for given in full]
+    voted = mean_curve([best_of_curve(**given, rule="majority") for given in unvalued])
     checked = None if check is None else mean_curve([best_of_curve(**given, rule=CHECKED) for given in full])
     points = _operating_points(config, settings, summaries, curve)
-    saving = [point for point in points if point["objective"] == OBJECTIVES[0]]
-    chosen = {fold["setting"] for point in saving for fold in point["folds"]}
+    chosen = {fold["setting"] for point in points if point["objective"] == OBJECTIVES[0] for fold in point["folds"]}
     ends = _on_fronts(settings, summaries)
     policies = []
     for setting in settings:

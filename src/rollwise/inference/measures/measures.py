@@ -97,14 +97,25 @@ def auc_at_steps(
     lengths = np.array([len(track) for track in values])
     for step in steps:
         alive = lengths > step
-        seen = np.array([_seen(values[i], step) for i in np.flatnonzero(alive).tolist()])
+        tracks = [values[i] for i in np.flatnonzero(alive).tolist()]
+        if step == 0:
+            seen = prompt_values(tracks, prompts[alive])
+        else:
+            seen = np.array([track[max(0, step - SMOOTHING) : step].mean() for track in tracks])
         pooled, within = roc_auc(seen, good[alive]), within_prompt_auc(seen, good[alive], prompts[alive])
         found.append({"step": int(step), "alive": int(alive.sum()), "pooled": pooled, "within": within})
     return found
 
 
-def _seen(track: FloatArray, step: int) -> float:
-    return float(track[0] if step == 0 else track[max(0, step - SMOOTHING) : step].mean())
+def prompt_values(values: Sequence[FloatArray], prompt: ArrayLike) -> FloatArray:
+    """(M,) V(x): of each prompt the mean of its rollouts' first values, which differ by rounding and are no order.
+
+    >>> prompt_values([np.array([0.5, 0.9]), np.array([0.75]), np.array([0.2])], [7, 7, 8]).tolist()
+    [0.625, 0.625, 0.2]
+    """
+    _, place = np.unique(np.asarray(prompt), return_inverse=True)
+    first = np.array([track[0] for track in values])
+    return np.asarray((np.bincount(place, weights=first) / np.bincount(place))[place])
 
 
 def gate(within: float) -> str:

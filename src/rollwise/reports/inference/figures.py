@@ -50,7 +50,8 @@ def pareto_figure(found: Found) -> FigureSpec:
     caption = (
         "Accuracy against row-forwards (cost) and decode steps (latency) of a prompt: means over seeds, bars are "
         "standard deviations; a line joins a policy's settings. The black line is best-of-n for n = 1 to K at a fixed "
-        "budget, chosen as the policies' answers are (dotted: by majority): what lies above it is worth its cost."
+        "budget, chosen as the policies' answers are (dotted: by majority, without the head): what lies above it is "
+        "worth its cost."
     )
     return FigureSpec("pareto", "Accuracy against cost and latency", caption, _fronts(found, COLOURS), width=_WIDTH)
 

@@ -182,7 +182,10 @@ def best_of_table(found: Found) -> Table:
         )
         for row in found["best_of"]
     )
-    note = f"Expectations over all subsets of the full runs' candidates, chosen by {found['config']['select']}."
+    note = (
+        f"Expectations over all subsets of the full runs' candidates, chosen by {found['config']['select']}; the "
+        "majority does not see the head."
+    )
     checked = ["by the check"] if found.get("check") else []
     return Table("Best-of-n", ("n", "accuracy", "by majority", *checked, "row-forwards", "steps"), rows, note)
 
@@ -261,7 +264,8 @@ def selection_tables(found: Found) -> list[Table]:
         for rule, value in sorted(said["accuracy"].items(), key=lambda item: item[1])
     )
     note = (
-        "Votes are for the answer as it is written; random is the floor, oracle the ceiling, which knows the rewards."
+        "Votes are for the answer as it is written, and the majority does not see the head; random is the floor, "
+        "oracle the ceiling, which knows the rewards."
     )
     return [Table(f"Selection at K = {said['k']}", ("rule", "accuracy"), rows, note)]
 

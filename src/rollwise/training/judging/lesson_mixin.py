@@ -104,11 +104,13 @@ class LessonMixin(ReadingMixin):
         if not self.model.training or not self._judge_batches:
             return loss
         batch = self._judge_batches[self._step % self.args.steps_per_generation]
+        judge_loss = loss.new_zeros(()) if batch is None else self._judge_loss(model, batch)
+        # Of all micro-steps and ranks: only so is their mean equation 9's, where judgments are fewer than micro-steps.
+        mean = self.accelerator.reduce(judge_loss.detach(), reduction="mean")
+        self._metrics["train"]["judge/loss"].append(mean.item())
         if batch is None:
             return loss
-        judge_loss = self._judge_loss(model, batch)
         self.compute.add("trained", tokens_of(batch))
-        self._metrics["train"]["judge/loss"].append(judge_loss.item())
         if self.loss_is_scaled_for_ga:  # the trainer's loss is divided by the micro-steps already, else it will be
             judge_loss = judge_loss / self.current_gradient_accumulation_steps
         return loss + self.curriculum.judge_weight * self._policy_scale() * judge_loss
