@@ -321,7 +321,7 @@ def test_a_head_that_failed_the_viability_gate_is_refused(
     note_viability(path, head.digest, {**told, "verdict": "passed"})
     answer(given, tmp_path / "passed", head=str(path), unviable=False)
     note_viability(path, head.digest, {**told, "verdict": "failed"})
-    with pytest.raises(ConfigError, match=r"Viability gate failed: value@4 0.500 .* add --unviable true"):
+    with pytest.raises(ConfigError, match=r"Viability gate failed: value@4 0.500 .* add --unviable"):
         answer(given, tmp_path / "failed", head=str(path), unviable=False)
     answer(given, tmp_path / "taken", head=str(path))
     assert "don't decode with this head" in caplog.text
