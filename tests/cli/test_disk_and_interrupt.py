@@ -72,5 +72,18 @@ def test_other_commands_and_runs_not_begun_go_on_by_the_same_command(
     assert capsys.readouterr().err.endswith("the same command begins the run\n")
     run.mkdir()
     (run / "config.yaml").touch()
-    assert main(["train", "--out", str(run)]) == 130
-    assert capsys.readouterr().err.endswith(f"rollwise train --resume {run} goes on\n")
+    (tmp_path / "my.yaml").write_text(f"out: {run}\n")
+    for words in (
+        ["--out", str(run)],
+        [f"--out={run}"],
+        ["--config", str(tmp_path / "my.yaml")],
+        ["--resume", str(run)],
+    ):
+        assert main(["train", *words]) == 130
+        assert capsys.readouterr().err.endswith(f"rollwise train --resume {run} goes on\n")
+    monkeypatch.chdir(tmp_path)
+    run.rename("runs")
+    Path("runs/countdown-recommended-seed7").mkdir()
+    Path("runs/config.yaml").rename("runs/countdown-recommended-seed7/config.yaml")
+    assert main(["train", "--seed", "7"]) == 130
+    assert capsys.readouterr().err.endswith("rollwise train --resume runs/countdown-recommended-seed7 goes on\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -42,6 +43,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # busy-waiting threads slow small matrix products many times
     given = list(sys.argv[1:] if arguments is None else arguments)
+    options: Any = None
     try:
         try:
             from rollwise.cli.commands import COMMANDS, run_command, show_overview
@@ -66,12 +68,12 @@ def _main(arguments: Sequence[str] | None) -> int:
             raise
         say(
             f"rollwise: {str(error.filename or 'a file')!r} can't be written or read: {error.strerror}. What was saved "
-            f"is kept; once that is fixed, {_how_to_go_on(given)}\n",
+            f"is kept; once that is fixed, {_how_to_go_on(given, options)}\n",
             error=True,
         )
         return 1
     except KeyboardInterrupt:
-        say(f"rollwise: interrupted; what was saved is kept: {_how_to_go_on(given)}\n", error=True)
+        say(f"rollwise: interrupted; what was saved is kept: {_how_to_go_on(given, options)}\n", error=True)
         return 130
 
 
@@ -122,12 +124,13 @@ def _refuse(reason: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def _how_to_go_on(given: Sequence[str]) -> str:
+def _how_to_go_on(given: Sequence[str], options: Any) -> str:
     """A run that has begun can't be begun by the same command a second time; every other command goes on by it."""
-    if given[:1] != ["train"]:
+    if given[:1] != ["train"] or options is None:
         return "the same command goes on"
-    option = next((option for option in ("--resume", "--out") if option in given[:-1]), None)
-    folder = given[given.index(option) + 1] if option else "RUN"
-    if option == "--out" and not os.path.exists(os.path.join(folder, "config.yaml")):
+    from rollwise.cli.train import folder_of
+
+    folder = folder_of(options)
+    if folder is None:
         return "the same command begins the run"
-    return f"rollwise train --resume {folder} goes on"
+    return f"rollwise train --resume {shlex.quote(folder)} goes on"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import SUPPRESS
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
-from rollwise.runs.names import METRICS_FILE, REPORT_FILE
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REPORT_FILE
 from rollwise.terminal import make_console, say
 from rollwise.training.config import TrainConfig
 
@@ -89,6 +90,15 @@ def run(options: Namespace) -> int:
     folder = start_run(config) if resume is None else resume_run(resume, **values)
     _report(folder)
     return 0
+
+
+def folder_of(options: Namespace) -> str | None:
+    """The folder of the run that the options go on with or have begun; None where none has begun."""
+    if (resume := options.get("resume")) is not None:
+        return str(resume)
+    own = {field.name for field in fields(TrainConfig)}
+    folder = TrainConfig.from_dict({name: value for name, value in options.as_dict().items() if name in own}).folder
+    return str(folder) if (folder / CONFIG_FILE).exists() else None
 
 
 def _dry_run(config: TrainConfig) -> None:
