@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.formatting import command_parser, gathered, underscored
+from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.terminal import say
@@ -116,9 +116,9 @@ def run(options: Namespace) -> int:
 
 def _options_of_train(words: list[str]) -> dict[str, Any]:
     """What the words behind `--` give, which are those of `rollwise train`."""
-    from rollwise.cli.main import LISTS, read_options
+    from rollwise.cli.main import read_options
 
-    _, options, _, _ = read_options(gathered(underscored(["train", *words]), LISTS))
+    _, options, _, _ = read_options(["train", *words])
     given = options.as_dict()
     return {name: value for name, value in given.items() if name not in ("resume", "dry_run")}
 

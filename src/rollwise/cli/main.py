@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -50,12 +49,11 @@ def _main(arguments: Sequence[str] | None) -> int:
 
             if not given or given[0] not in COMMANDS:
                 return _refuse(show_overview(given))
-            from rollwise.cli.formatting import gathered, with_overrides
+            command, options, own, paths = read_options(given)
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        command, options, own, paths = read_options(gathered(with_overrides(given), LISTS))
         with ExitStack() as lines:  # errors of what a `--config` file says name its line
             for path in paths:
                 lines.enter_context(naming_the_line(path))
@@ -96,9 +94,10 @@ def read_options(given: list[str]) -> tuple[str, Any, Any, list[str]]:
     """
     from rollwise.cli.commands import build_parsers, name_of
     from rollwise.cli.config_file import read_config_files, with_new_flags
-    from rollwise.cli.formatting import CommandLineError
+    from rollwise.cli.formatting import CommandLineError, gathered, with_overrides
     from rollwise.cli.mistakes import explain
 
+    given = gathered(with_overrides(given), LISTS)
     command = name_of(given)
     parser, own = build_parsers(given)
     try:
@@ -128,9 +127,6 @@ def _how_to_go_on(given: Sequence[str], options: Any) -> str:
     """A run that has begun can't be begun by the same command a second time; every other command goes on by it."""
     if given[:1] != ["train"] or options is None:
         return "the same command goes on"
-    from rollwise.cli.train import folder_of
+    from rollwise.cli.train import how_to_go_on
 
-    folder = folder_of(options)
-    if folder is None:
-        return "the same command begins the run"
-    return f"rollwise train --resume {shlex.quote(folder)} goes on"
+    return how_to_go_on(options)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
 from argparse import SUPPRESS
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +92,16 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def folder_of(options: Namespace) -> str | None:
-    """The folder of the run that the options go on with or have begun; None where none has begun."""
-    if (resume := options.get("resume")) is not None:
-        return str(resume)
-    own = {field.name for field in fields(TrainConfig)}
-    folder = TrainConfig.from_dict({name: value for name, value in options.as_dict().items() if name in own}).folder
-    return str(folder) if (folder / CONFIG_FILE).exists() else None
+def how_to_go_on(options: Namespace) -> str:
+    """What begins or goes on with the run of these options."""
+    folder = options.get("resume")
+    if folder is None:
+        own = TrainConfig.__dataclass_fields__
+        given = {name: value for name, value in options.as_dict().items() if name in own}
+        folder = TrainConfig.from_dict(given).folder
+        if not (folder / CONFIG_FILE).exists():
+            return "the same command begins the run"
+    return f"rollwise train --resume {shlex.quote(str(folder))} goes on"
 
 
 def _dry_run(config: TrainConfig) -> None:

@@ -21,6 +21,7 @@ from rollwise.inference.bestof.run import Answers, run_bestof
 from rollwise.inference.head.fitted_on import PROMPT_HASHES, fitted_among
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.verdict import Verdict
+from rollwise.inference.head.viability_file import viability_path
 from rollwise.inference.serving.export import export_head
 from rollwise.inference.serving.export_config import HEAD_FILE
 from rollwise.models import load_policy
@@ -90,6 +91,7 @@ def test_an_evaluation_counts_and_refuses_prompts_that_were_fitted_on(command: R
     status, _, err = command("head", "evaluate", fitted / "train", "--head", old, *few, "--out", fitted / "old")
     assert status == 0, err
     assert "whether the head was fitted on some of them is not known" in (fitted / "old/table.md").read_text()
+    viability_path(fitted / "head.safetensors").unlink()  # else `bestof` refuses a toy that fails the gate
 
 
 def test_score_and_bestof_say_how_many(command: Run, fitted: Path, options: dict[str, Any], tmp_path: Path) -> None:
