@@ -42,18 +42,14 @@ class _Parser(ArgumentParser):
         for action in self._actions:
             if action.dest in declared and action.dest in added:
                 action.declared = declared[action.dest]
-                _as_switch(action)
         return added
 
     def add_argument(self, *names: Any, **more: Any) -> Any:
-        """An option; one of a true or false also stands without a value, which means true."""
-        return _as_switch(super().add_argument(*names, **more))
-
-
-def _as_switch(action: Action) -> Action:
-    if getattr(action, "_typehint", None) is bool:
-        action.nargs, action.const = "?", True
-    return action
+        """An option. If it is true or false it needs no value: `--dry_run` is `--dry_run true`."""
+        action = super().add_argument(*names, **more)
+        if getattr(action, "_typehint", None) is bool:
+            action.nargs, action.const = "?", True
+        return action
 
 
 def command_parser(**options: Any) -> ArgumentParser:

@@ -100,7 +100,7 @@ class Nested(
                 self.record_choice("prompts", found[-1])
                 flying[arm] += len(slots)
                 k -= len(slots)
-            places = places_of(arms, np.array(list(map(len, found))))
+            places = places_of(arms, counts, np.array(list(map(len, found))))
             parts.append(Picks.join(found).take(np.argsort(places)))
         return Picks.join(parts)
 

@@ -102,7 +102,8 @@ class Priors:
     def bound(self, pool: PromptPool) -> Self:
         """The same for this pool, by whose difficulties a difficulty is read."""
         made = copy.copy(self)
-        made.limits = difficulty_limits(pool) if self.column == "difficulty" else made.limits
+        if self.column == "difficulty":
+            made.limits = difficulty_limits(pool)
         return made
 
     def begin(self, belief: Conjugate, pool: PromptPool, slots: np.ndarray) -> None:

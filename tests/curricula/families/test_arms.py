@@ -54,7 +54,7 @@ def test_arms_are_drawn_by_their_shares() -> None:
 
 
 def test_an_arm_that_gives_fewer_gives_them_to_its_first_places() -> None:
-    assert places_of(np.array([1, 0, 1, 0, 1]), np.array([2, 1])).tolist() == [1, 3, 0]
+    assert places_of(np.array([1, 0, 1, 0, 1]), np.array([2, 3]), np.array([2, 1])).tolist() == [1, 3, 0]
 
 
 @pytest.mark.parametrize("name", ["sec", "ucb", "dump", "pac", "nested"])

@@ -61,18 +61,18 @@ def draw_greatest(rng: np.random.Generator, mean: np.ndarray, sd: np.ndarray, le
     return np.concatenate([np.argmax(mean + sd * rng.standard_normal((size, len(mean))), axis=1) for size in sizes])
 
 
-def places_of(arms: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Where among K `arms` drawn one after another the prompts stand that are drawn arm by arm.
+def places_of(arms: np.ndarray, wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """The place of each prompt, given arm by arm, in the order in which the arms were drawn.
 
     Args:
-        arms: (K,) of A different ones.
-        given: (A,) how many prompts each of them gave; its first draws, where these are fewer than its draws.
+        arms: (K,) draws of A different arms.
+        wanted: (A,) how often each of them was drawn.
+        given: (A,) how many prompts each of them gave. If these are fewer, they belong to the arm's first draws.
 
-    >>> places_of(np.array([2, 0, 2, 2]), np.array([1, 2])).tolist()
+    >>> places_of(np.array([2, 0, 2, 2]), np.array([1, 3]), np.array([1, 2])).tolist()
     [1, 0, 2]
     """
     order = np.argsort(arms, kind="stable")
-    wanted = np.unique(arms, return_counts=True)[1]
     turn = np.arange(len(arms)) - np.repeat(np.cumsum(wanted) - wanted, wanted)
     return np.asarray(order[turn < np.repeat(given, wanted)])
 
@@ -246,7 +246,7 @@ class ArmBandit(Curriculum):
             arms, chances = self.choose(k, members.left, flying)
             named, wanted = np.unique(arms, return_counts=True)
             slots, within, given = members.draw_each(self.rng["prompt"], named, wanted)
-            places = places_of(arms, given)
+            places = places_of(arms, wanted, given)
             lanes = [f"{self.lane}:{self.arms[arm]}" for arm in arms[places].tolist()]
             picks = replace(Picks.of(slots, "", propensity=chances[places] * within), lanes=lanes)
             parts.append(picks.take(np.argsort(places)))  # as Algorithm 1 of SEC draws them, not arm by arm

@@ -166,7 +166,7 @@ def mean_curve(curves: Sequence[BestOfCurve]) -> BestOfCurve:
 
 
 def finished_first(values: ArrayLike, truncated: Sequence[bool]) -> FloatArray:
-    """(M,) values to choose the greatest of: who was cut off comes after all that finished, as in `selection.choose`.
+    """(M,) values to choose the greatest of: those that were cut off come after all others, as in `selection.choose`.
 
     >>> finished_first([0.9, 0.25, 0.5], [True, False, True]).round(2).tolist()
     [-0.75, 0.25, -1.15]
@@ -199,7 +199,7 @@ def selection_table(
         k: Candidates of a group.
         states: Rewards of the states that the values are means of.
         passed: (M,) whose text passes a check, for the rule `checked`; empty without one.
-        truncated: (M,) who was cut off at the token limit, see `finished_first`; empty for nobody.
+        truncated: (M,) whether each rollout was cut off at the token limit, see `finished_first`; empty if none was.
 
     Raises:
         ConfigError: A prompt has fewer than K rollouts.

@@ -51,7 +51,7 @@ class Scored:
         beliefs: (M,) arrays (R,): chances of the reward states in the end, by the verdict or else the mean of the last
             16 positions; empty for two states, whose chances the values tell.
         passed: (M,) whose text passes a check; empty without one.
-        truncated: (M,) who was cut off at the token limit; empty for nobody.
+        truncated: (M,) whether each rollout was cut off at the token limit; empty if none was.
     """
 
     spec: HeadSpec
