@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
@@ -86,6 +88,7 @@ class Command:
         site: Path | None = None,
     ) -> None:
         self._log = Path(tempfile.mkdtemp(prefix="rollwise-command-"))
+        weakref.finalize(self, shutil.rmtree, self._log, ignore_errors=True)
         given = (arguments, code, folder or Path.cwd(), environment or {}, site, self._log)
         self._process = _CONTEXT.Process(target=_run, args=given)
         self._process.start()

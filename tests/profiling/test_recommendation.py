@@ -98,4 +98,11 @@ def test_the_command_trains_on_what_was_profiled_as_it_was_planned(options: dict
     assert {name: train[name] for name in expected} == expected
 
 
+def test_the_command_asks_for_no_more_prompts_a_step_than_there_are_to_train_on() -> None:
+    """`rollwise train` refuses 64 of 40."""
+    config = ProfileConfig(data="countdown", pool_prompts=40)
+    assert train_options(config, 40).endswith("--num_prompts 40 --prompts_per_step 40")
+    assert "prompts_per_step" not in train_options(config, 64)
+
+
 _TRAINS = {"pool_prompts": "num_prompts", "planned_generations": "num_generations"}

@@ -197,7 +197,7 @@ def _judge(judged: Mapping[str, Any], console: Console) -> None:
 def _recommendation(advice: Mapping[str, Any], console: Console, options: str) -> None:
     console.print(f"\n[bold]Recommendation: {escape(advice['headline'])}[/bold]")
     if advice["arguments"]:
-        console.print(f"rollwise train {escape(options)} {escape(advice['arguments'])}")
+        console.print(f"rollwise train {escape(options)} {escape(advice['arguments'])}", soft_wrap=True)
     for reason in advice["reasons"]:
         console.print(f"- {escape(reason)}")
 

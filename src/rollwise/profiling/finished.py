@@ -12,6 +12,7 @@ from typing import Any
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import join_rates, table_rows, write_numbers, write_table
+from rollwise.sampling.data import PromptData, is_held_out
 from rollwise.sampling.folder import SampleFolder
 from rollwise.tasks import TASKS
 
@@ -41,8 +42,12 @@ _PLANNED = {
 """What a profile says of the training that is planned, and its name in `rollwise train`; the defaults are the same."""
 
 
-def train_options(config: ProfileConfig) -> str:
+def train_options(config: ProfileConfig, pool: int | None = None) -> str:
     r"""The options of `rollwise train` for training on what was profiled, as it was planned.
+
+    Args:
+        config: the profile's options.
+        pool: how many prompts there are to train on: a step asks for no more.
 
     >>> train_options(ProfileConfig(data="countdown", task_options={"levels": [1, 2]}, planned_generations=16))
     '--task countdown --task_options \'{"levels": [1, 2]}\' --model embedded --num_generations 16'
@@ -56,8 +61,15 @@ def train_options(config: ProfileConfig) -> str:
     given["model"] = config.model
     default = {f.name: f.default for f in fields(config)}
     given |= {theirs: getattr(config, own) for own, theirs in named.items() if getattr(config, own) != default[own]}
+    if pool is not None and pool < config.prompts_per_step:
+        given["prompts_per_step"] = pool
     words += [f"--{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
     return " ".join(word for word in words if word)
+
+
+def _trained_on(config: ProfileConfig, data: PromptData) -> int:
+    """How many of the prompts `rollwise train` trains on: it holds some of a file's out."""
+    return len(data) if config.source in TASKS else sum(not is_held_out(prompt) for prompt in data.prompts)
 
 
 def finish(
@@ -72,7 +84,7 @@ def finish(
         lost = len(rows) - len(summary.references)
         if lost:
             logger.warning("%d of %d prompts are not in the joined profile %s", lost, len(rows), config.join)
-    numbers = summary.to_dict() | {"train": train_options(config), **judged}
+    numbers = summary.to_dict() | {"train": train_options(config, _trained_on(config, summary.data)), **judged}
     write_table(folder.path, rows)
     write_numbers(folder.path, numbers)
     return Profile(folder.path, numbers)

@@ -128,7 +128,7 @@ def split_of(data: PromptData, split: Literal["train", "eval"], source: str) -> 
     Raises:
         PoolError: there are none.
     """
-    kept = [i for i, prompt in enumerate(data.prompts) if _is_held_out(prompt) == (split == "eval")]
+    kept = [i for i, prompt in enumerate(data.prompts) if is_held_out(prompt) == (split == "eval")]
     if not kept:
         part = "held out; give --eval_data FILE" if split == "eval" else "trained on; give more"
         raise PoolError(f"{source} has {len(data)} prompts, and the split by their texts leaves none to be {part}")
@@ -148,7 +148,8 @@ def limited(data: PromptData, config: DataConfig, source: str) -> PromptData:
     return data.taken(sorted(sampling_order(data.ids, strata, config.limit_seed)[: config.limit]))
 
 
-def _is_held_out(prompt: Any) -> bool:
+def is_held_out(prompt: Any) -> bool:
+    """Whether a prompt of a file is held out, where no `eval_data` is given: its text decides."""
     return _fraction(f"held-out/{json.dumps(prompt, sort_keys=True, default=str)}") < HELD_OUT
 
 
