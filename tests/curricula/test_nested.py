@@ -71,6 +71,7 @@ def test_asking_one_at_a_time_chooses_within_categories_as_asking_at_once() -> N
         ({"categories": rw.Uniform(), "prompts": rw.BOTS()}, "bandit"),
         ({"categories": rw.SEC(), "prompts": rw.Uniform()}, "ranks"),
         ({"categories": rw.SEC(), "prompts": rw.MoPPS()}, "candidates"),
+        ({"categories": rw.SEC(), "prompts": rw.ActorCurator()}, "or a method that has no candidates"),
         ({"categories": rw.SEC.metis(), "prompts": rw.BOTS()}, "candidates"),
         ({"categories": rw.SEC(within="exhaust"), "prompts": rw.BOTS()}, "within"),
         ({"categories": rw.SEC(pool_of(3)), "prompts": rw.BOTS()}, "unbound"),

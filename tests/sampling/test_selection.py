@@ -86,6 +86,8 @@ def test_conditions(where: Any, kept: int, data: str) -> None:
         ("dificulty >= 3", MissingColumnError, "did you mean 'difficulty'?"),
         ("difficulty >= hard", ConfigError, "'hard' is no number"),
         ("source > 3", ConfigError, "is no number"),
+        ("hard != 1", ConfigError, "'hard' is true or false, so it can't be compared with '1'; write hard == true"),
+        ("hard in yes, no", ConfigError, "can't be compared with 'yes'"),
         ("extra_info == 3", ConfigError, "holds a dict"),
         ("difficulty > 9", PoolError, "leaves none of the 100 rows"),
         (3, ConfigError, "where must be text or a list of texts"),

@@ -62,7 +62,8 @@ class Nested(
         ):
             if limit is not None:
                 raise ConfigError(
-                    f"{name} can't be limited to a set of candidates here (got {limit}): make it with {option}=None"
+                    f"{name} can't be limited to a set of candidates here, got {option}={limit}: use {option}=None, or "
+                    "a method that has no candidates"
                 )
         children = {"categories": categories, "prompts": prompts}
         super().__init__(pool, children=children, options={}, **core)

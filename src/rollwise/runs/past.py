@@ -275,4 +275,5 @@ def _other_columns(lines: list[Line], ids: list[str], used: set[str]) -> dict[st
 
 def words_of(past: PastRollouts) -> str:
     """What a log is, in a few words."""
-    return f"{KINDS[past.kind]}, {len(past.groups):,} groups of {len(past.prompts):,} prompts"
+    groups = f"{len(past.groups):,} group{'s' if len(past.groups) != 1 else ''}"
+    return f"{KINDS[past.kind]}, {groups} of {len(past.prompts):,} prompt{'s' if len(past.prompts) != 1 else ''}"

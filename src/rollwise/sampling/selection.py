@@ -71,6 +71,11 @@ class Condition:
         if isinstance(cell, str):
             return cell == value
         if isinstance(cell, bool):
+            if value.lower() not in ("true", "false"):
+                raise ConfigError(
+                    f"where {self.text!r}: column {self.column!r} is true or false, so it can't be compared with "
+                    f"{value!r}; write {self.column} == true or {self.column} == false"
+                )
             return str(cell).lower() == value.lower()
         return self._number(value) == cell
 
