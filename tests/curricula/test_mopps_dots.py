@@ -123,6 +123,7 @@ def test_the_defaults_of_dots_are_its_release_in_the_setting_of_bots() -> None:
     dots = rw.DOTS()
     assert (dots.temperature, dots.target, dots.draw, dots.sampling) == (1e-3, 0.5, "softmax", "mean")
     assert (dots.options["implicit"], dots.options["features"]) == ("kernel", "layer-norm")
+    assert (dots.reference_set, dots.refresh_every) == (256, 2)
     adaptation = dots.adaptation
     assert (adaptation.forgetting, adaptation.implicit_weight) == (1.0, 1.0)
 
@@ -132,7 +133,7 @@ def test_the_preset_bots_is_appendix_b_6() -> None:
     for dots in (rw.DOTS.bots(), make_curriculum("dots", preset="bots")):
         assert isinstance(dots, rw.DOTS)
         assert (dots.draw, dots.sampling, dots.target) == ("top", "mean", 0.5)
-        assert dots.options["implicit"] == "interpolation"
+        assert (dots.options["implicit"], dots.wants_probes) == ("interpolation", False)
         adaptation = dots.adaptation
         assert (adaptation.forgetting, adaptation.implicit_weight) == (1.0, 1.0)
     assert rw.DOTS.bots(target=0.7).target == 0.7
@@ -154,36 +155,83 @@ def test_the_preset_bots_takes_the_nearest_by_interpolation() -> None:
     assert [t.prompt_id for t in dots.ask(4)] == ["p0", "p2", "p1", "p3"]
 
 
-def test_a_belief_is_the_last_batch_alone() -> None:
-    """Over the batch, exp(e.e' / sqrt(d)) of standardised e weighs p~; alpha = 1 + 8 p~, beta = 1 + 8 (1 - p~).
-
-    What was before is forgotten.
-    """
-    dots = rw.DOTS(embedded(12), rails=None, kernel_temperature=1.0)
+def attended(dots: rw.DOTS, solved: dict[int, int]) -> list[float]:
+    """By hand: exp(e.e' / sqrt(d)) of standardised e weighs the references' solved shares of 8; their own are kept."""
     e = dots.pool.columns["embedding"]
     e = (e - e.mean(axis=1, keepdims=True)) / e.std(axis=1, keepdims=True) / 3**0.25
+    rates = []
+    for j in range(len(dots.pool)):
+        weights = [math.exp(sum(e[j] * e[i])) for i in solved]
+        mean = sum(w * k / 8 for w, k in zip(weights, solved.values(), strict=True)) / sum(weights)
+        rates.append(solved[j] / 8 if j in solved else mean)
+    return rates
+
+
+def test_predictions_come_from_the_reference_set_alone() -> None:
+    """4 of 12 prompts at steps 1, 3, 5: every rate follows from the last four; what is trained on changes nothing."""
+    dots = rw.DOTS(embedded(12), reference_set=4, rails=None, kernel_temperature=1.0, seed=0)
+    seen, solved = set[frozenset[str]](), dict[int, int]()
+    for step in range(1, 7):
+        references = dots.probe(3, step=step, n_rollouts=8) + dots.probe(3, n_rollouts=8)
+        assert len(references) == (4 if step % 2 else 0)
+        assert dots.probe(3, n_rollouts=8) == []
+        solved = {dots.pool.slot(t.prompt_id): (3 * step + 2 * i) % 9 for i, t in enumerate(references)} or solved
+        dots.tell([rw.Outcome(t.id, group(solved[dots.pool.slot(t.prompt_id)])) for t in references])
+        tickets = dots.ask(3)
+        assert dots.expected(np.arange(12)).tolist() == pytest.approx(attended(dots, solved), abs=1e-5)
+        dots.tell([rw.Outcome(t.id, group(0)) for t in tickets])
+        seen |= {frozenset(t.prompt_id for t in references)} if references else set()
+    assert len(seen) == 3
+    assert dots.counters["probe_rollouts"] == 3 * 4 * 8
+
+
+def test_the_batches_of_a_reference_set_are_drawn_without_replacement() -> None:
+    """Algorithm 1 draws the mu batches at once: 2 x 5 of 10 prompts are all of them, though all rates are alike."""
+    dots = rw.DOTS(embedded(10), reference_set=4, rails=None, seed=0)
+    for _ in range(5):
+        asked = []
+        for _ in range(2):
+            dots.tell([rw.Outcome(t.id, group(4)) for t in dots.probe(9, n_rollouts=8)])
+            asked += dots.ask(5)
+            dots.tell([rw.Outcome(t.id, group(4)) for t in asked[-5:]])
+        assert len({t.prompt_id for t in asked}) == 10
+
+
+def test_a_state_that_is_saved_while_references_are_measured_goes_on() -> None:
+    """Three of six are given out, two of those told; the other three follow, and the same prompts are asked for."""
+    dots, again = (rw.DOTS(embedded(20), reference_set=6, rails=None, seed=0) for _ in range(2))
+    first = dots.probe(3, n_rollouts=8)
+    dots.tell([rw.Outcome(t.id, group(2 * i)) for i, t in enumerate(first[:2])])
+    again.load_state_dict(dots.state_dict())
+    for one in (dots, again):
+        one.tell([rw.Outcome(first[2].id, group(7))])
+        rest = one.probe(9, n_rollouts=8)
+        assert len(rest) == 3
+        one.tell([rw.Outcome(t.id, group(3)) for t in rest])
+    assert [t.prompt_id for t in dots.ask(8)] == [t.prompt_id for t in again.ask(8)]
+
+
+def test_without_probes_a_belief_is_the_last_batch_alone() -> None:
+    """What was before is forgotten."""
+    dots = rw.DOTS(embedded(12), rails=None, kernel_temperature=1.0)
     for step in range(15):
         tickets = dots.ask(3)
-        slots = [dots.pool.slot(t.prompt_id) for t in tickets]
-        solved = [(3 * step + 2 * i) % 9 for i in range(3)]
-        dots.tell([rw.Outcome(t.id, group(k)) for t, k in zip(tickets, solved, strict=True)])
+        solved = {dots.pool.slot(t.prompt_id): (3 * step + 2 * i) % 9 for i, t in enumerate(tickets)}
+        dots.tell([rw.Outcome(t.id, group(k)) for t, k in zip(tickets, solved.values(), strict=True)])
         alpha, beta = dots.posterior()
-        for j in range(12):
-            weights = [math.exp(sum(e[j] * e[i])) for i in slots]
-            rate = sum(w * k / 8 for w, k in zip(weights, solved, strict=True)) / sum(weights)
-            if j in slots:
-                rate = solved[slots.index(j)] / 8
-            assert (alpha[j], beta[j]) == (pytest.approx(1 + 8 * rate), pytest.approx(9 - 8 * rate))
+        rates = attended(dots, solved)
+        assert alpha.tolist() == pytest.approx([8 * rate for rate in rates], abs=1e-5)
+        assert beta.tolist() == pytest.approx([8 - 8 * rate for rate in rates], abs=1e-5)
 
 
 def test_interpolation_is_its_proxy_in_bots() -> None:
-    """References .2, .8 and .1, .5: p0 solves 4 of 8, mu = .5, so p1 is believed .3: alpha 1 + 2.4, beta 1 + 5.6."""
+    """References .2, .8 and .1, .5: p0 solves 4 of 8, mu = .5, so p1 is believed .3: alpha 2.4, beta 5.6."""
     pool = rw.PromptPool(ids=["p0", "p1"], columns={"reference_pass_rates": [[0.2, 0.8], [0.1, 0.5]]})
     dots = rw.DOTS(pool, implicit="interpolation", rails=None)
     told = {t.prompt_id: t for t in dots.ask(2)}
     dots.tell([rw.Outcome(told["p0"].id, group(4)), rw.Outcome(told["p1"].id, [], failed=8)])
     alpha, beta = dots.posterior()
-    assert (alpha.tolist(), beta.tolist()) == ([5.0, pytest.approx(3.4)], [5.0, pytest.approx(6.6)])
+    assert (alpha.tolist(), beta.tolist()) == (pytest.approx([4.0, 2.4], abs=1e-5), pytest.approx([4.0, 5.6], abs=1e-5))
 
 
 def test_the_draw_is_a_softmax_of_the_distance() -> None:

@@ -1,18 +1,22 @@
-"""DOTS, as a setting of BOTS (section 4.4 and appendix B.6)."""
+"""DOTS: a measured reference set and attention over embeddings, as a setting of BOTS (section 4.4, appendix B.6)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
+import numpy as np
+
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.families.implied import Implicit
 from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
 from rollwise.estimators import Features, References
-from rollwise.options import Positive, Share
+from rollwise.options import Count, Positive, Share
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 
 class DOTS(
@@ -20,56 +24,72 @@ class DOTS(
     BOTS,
     name="dots",
     paper='Sun et al., arXiv 2506.05316; BOTS\'s proxy for it (appendix B.6): `preset="bots"`',
-    needs="an `embedding`; the proxy `reference_pass_rates`",
+    needs="an `embedding`, probes; the proxy `reference_pass_rates`",
 ):
-    """Predicts every prompt's rate from the last batch, and draws near the target by a softmax.
+    """Measures random references every other step, predicts every prompt's rate from them, and draws near the target.
 
     Sun et al. 2025, *Improving Data Efficiency for LLM Reinforcement Fine-tuning Through Difficulty-targeted Online
     Data Selection and Rollout Replay* (arXiv 2506.05316). A prompt's success rate is an attention-weighted mean of the
-    batch's, over standardised embeddings: softmax(<e, e'> / sqrt(d) / kernel_temperature). A batch is drawn without
-    replacement by softmax(-|p~ - target| / temperature).
+    references', over standardised embeddings: softmax(<e, e'> / sqrt(d) / kernel_temperature). The batches until the
+    next reference set are drawn without replacement by softmax(-|p~ - target| / temperature).
+
+    The references come by `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`). A loop that never
+    calls `probe` has no reference set: the last batch takes its place, as in BOTS.
 
     Where it departs from the paper:
 
-    - The training batch is the reference set, as in BOTS, which costs no further rollouts. The paper rolls out 256
-      random prompts for it at every second step, besides the batch (section 5.1).
-    - The embeddings are the pool's. The paper trains an adapter of them and, with it, Platt scaling of the predictions
-      (section 4.1; the release fits a line besides). Here the kernel's temperature is fitted to each batch instead, as
-      in BOTS: at the paper's 1, embeddings without the adapter that share a direction imply the same rate for every
-      prompt. Without both, the paper's predictions correlate with the truth by 0.07 to 0.27, not 0.70 to 0.78.
-    - It is written as the setting of BOTS with lambda = rho = 1 and no posterior sampling, in which a belief is one
-      batch's evidence. So p~ is the mean of a belief of n rollouts and the prior, (1 + n p) / (2 + n): a little nearer
-      to a half than p.
+    - The embeddings are the pool's. The paper trains an adapter of them and, with it, Platt scaling of the predictions,
+      on the rates of other models (section 4.1; the release fits a line besides). Here the kernel's temperature is
+      fitted to the references instead, as in BOTS: at the paper's 1, embeddings without the adapter that share a
+      direction imply the same rate for every prompt. Without both, the paper's predictions correlate with the truth by
+      0.07 to 0.27, not 0.70 to 0.78. If you have such an adapter, give its output as the embedding.
     - Its rollout replay would be the trainer's part; there is none here.
 
-    `DOTS.bots` is BOTS's proxy for it.
+    It is written as the setting of BOTS with lambda = rho = 1 and no posterior sampling, in which a belief is the
+    references' evidence alone. `DOTS.bots` is BOTS's proxy for it.
 
     Args:
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".
+        reference_set: prompts measured at a time (section 5.1: 256), at most the whole pool: a quarter of the paper's
+            two batches of 512, so take fewer where batches are small. None: the last batch instead.
+        refresh_every: mu, steps from one reference set to the next (table 6: 2).
         implicit: "kernel" (DOTS), "interpolation", or any other that BOTS takes.
         references: of "interpolation"; see `BOTS`.
         target: alpha (table 6: 0.5).
+        prior: as in `BOTS`. The default weighs next to nothing, so that a belief's mean is the prediction.
         draw: "softmax" (Algorithm 1), or "top": the nearest.
         temperature: tau of the selection (table 6: 1e-3).
         kernel_temperature: tau of the kernel: "fit", as in BOTS, or a number (section 4.1: 1, on the adapter's output).
         features: "layer-norm" (appendix C.1), "unit" or "given", as in BOTS; in few dimensions take "unit".
+
+    >>> pool = PromptPool(ids=["a", "b", "c"], columns={"embedding": [[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]]})
+    >>> dots = DOTS(pool, reference_set=2, features="unit", rails=None, seed=0)
+    >>> len(dots.probe(8, n_rollouts=8)), dots.probe(8, n_rollouts=8)
+    (2, [])
     """
 
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bots": {"implicit": "interpolation", "draw": "top"}}
+    saved_if_set = BOTS.saved_if_set | {"reference_set", "refresh_every", "prior"}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "bots": {"reference_set": None, "implicit": "interpolation", "prior": (1.0, 1.0), "draw": "top"}
+    }
 
     def __init__(
         self,
         pool: PromptPool | None = None,
         *,
+        reference_set: Count | None = 256,
+        refresh_every: Count = 2,
         implicit: Implicit = "kernel",
         references: References = None,
         target: Share = 0.5,
+        prior: tuple[float, ...] | str = (1e-6, 1e-6),
         draw: Draw = "softmax",
         temperature: Positive = 1e-3,
         kernel_temperature: Positive | Literal["fit"] = "fit",
         features: Features = "layer-norm",
         **core: Unpack[CoreOptions],
     ) -> None:
+        self.reference_set, self.refresh_every = reference_set, refresh_every
         super().__init__(
             pool,
             forgetting=1.0,
@@ -78,6 +98,7 @@ class DOTS(
             implicit=implicit,
             references=references,
             target=target,
+            prior=prior,
             draw=draw,
             temperature=temperature,
             kernel_temperature=kernel_temperature,
@@ -93,3 +114,58 @@ class DOTS(
         section 3.3, and BOTS's own selection: the nearest to the target.
         """
         return cls(pool, **cls.with_preset("bots", overrides))
+
+    def build(self) -> None:
+        super().build()
+        self.wanted = np.empty(0, dtype=np.int64)  # slots of the reference set that are still to be given out
+        self.refreshed = -self.refresh_every  # the step of the last reference set
+        self.measuring = False
+
+    # ---- the reference set ----
+
+    @property
+    def wants_probes(self) -> bool:
+        return self.reference_set is not None
+
+    def select_probes(self, k: int) -> Picks:
+        due = self.step - self.refreshed >= self.refresh_every
+        if self.reference_set is not None and due and not self.measuring:
+            free = np.flatnonzero(self.free)
+            wanted = self.rng["references"].choice(free, size=min(self.reference_set, len(free)), replace=False)
+            self.wanted, self.measuring = np.sort(wanted), True
+        can = np.flatnonzero(self.free[self.wanted])[:k]
+        chosen, self.wanted = self.wanted[can], np.delete(self.wanted, can)
+        return Picks.of(chosen, "probe")
+
+    def observe_probes(self, evidence: Evidence) -> None:
+        if self.measuring:  # what comes after the draw is old news at the next
+            super().observe(evidence)
+
+    def select(self, k: int) -> Picks:
+        if self.measuring:
+            self.wanted, self.refreshed, self.measuring = self.wanted[:0], self.step, False
+            super().end_step()
+        return super().select(k)
+
+    # ---- without one, every batch is the reference set of the next ----
+
+    def observe(self, evidence: Evidence) -> None:
+        if not self.counters["probed"]:
+            super().observe(evidence)
+
+    def end_step(self) -> None:
+        if not self.counters["probed"]:
+            super().end_step()
+
+    # ---- saving ----
+
+    def own_state(self) -> dict[str, Any]:
+        wanted = [self.pool.ids[slot] for slot in self.wanted.tolist()]
+        return {**super().own_state(), "wanted": wanted, "refreshed": self.refreshed, "measuring": self.measuring}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        super().load_own_state(state, added)
+        if "wanted" in state:  # else it is of before
+            slots = self.pool.slots_of(state["wanted"])
+            self.wanted = np.sort(slots[slots >= 0])
+            self.refreshed, self.measuring = int(state["refreshed"]), bool(state["measuring"])

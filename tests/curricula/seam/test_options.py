@@ -38,6 +38,7 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("empirical-bayes", "category"): {"category": ["kind"]},
     ("recommended", "category"): {"category": ["kind"]},
     ("bots", "prior"): {"prior": (2.0, 1.0)},
+    ("dots", "prior"): {"prior": (2.0, 1.0)},
     ("bots", "levels"): {"levels": (0.0, 0.5, 1.0), "belief": "dirichlet"},
     ("bots", "reward_sd"): {"reward_sd": 0.3, "belief": "gaussian"},
     ("mopps", "prior"): {"prior": (2.0, 1.0)},
