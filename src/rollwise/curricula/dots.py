@@ -48,7 +48,7 @@ class DOTS(
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".
         implicit: "kernel" (DOTS), "interpolation", or any other that BOTS takes.
         references: of "interpolation"; see `BOTS`.
-        target: alpha (table 6: 0.5).
+        target: alpha, the success rate sought (table 6: 0.5).
         draw: "softmax" (Algorithm 1), or "top": the nearest.
         temperature: tau of the selection (table 6: 1e-3).
         kernel_temperature: tau of the kernel: "fit", as in BOTS, or a number (section 4.1: 1, on the adapter's output).
