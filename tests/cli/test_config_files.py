@@ -292,3 +292,20 @@ def test_several_files_and_the_command_line_wins(tmp_path: Path, capsys: pytest.
     files = [f"--config={tmp_path / 'a.yaml'}", "--config", str(tmp_path / "b.yaml")]
     found = yaml.safe_load(printed(capsys, "train", *files, "--steps", "5"))
     assert (found["steps"], found["seed"]) == (5, 2)
+
+
+def test_the_command_line_wins_wherever_the_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only behind `--config` it did: `train --steps 5 --config my.yaml` trained for the file's steps."""
+    (tmp_path / "a.yaml").write_text("steps: 3\nseed: 1\n")
+    (tmp_path / "b.yaml").write_text("seed: 2\n")
+    files = [f"--config={tmp_path / 'a.yaml'}", "--config", str(tmp_path / "b.yaml")]
+    found = yaml.safe_load(printed(capsys, "train", "--steps", "5", *files))
+    assert (found["steps"], found["seed"]) == (5, 2)
+
+
+def test_data_of_a_profile_may_be_in_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was left out, and the command asked for DATA."""
+    (tmp_path / "my.yaml").write_text("data: my.jsonl\nseed: 3\n")
+    file = ["--config", str(tmp_path / "my.yaml")]
+    assert yaml.safe_load(printed(capsys, "profile", *file))["data"] == "my.jsonl"
+    assert yaml.safe_load(printed(capsys, "profile", "other.jsonl", *file))["data"] == "other.jsonl"

@@ -76,6 +76,15 @@ def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pyt
     assert "train.yaml" in said
 
 
+def test_verls_keys_are_refused_before_torchrun_is_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They were written out as `--data '{...}'`, and torchrun ended with its usage."""
+    path = _file(tmp_path, "engine_options: {data: {max_prompt_length: 1024}}\n")
+    assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry_run"]) == 1
+    said = capsys.readouterr().err
+    assert "engine_options.data is {'max_prompt_length': 1024}" in said
+    assert "torchrun" in said
+
+
 def test_the_command_that_is_shown_is_the_one_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Words with `=` were moved to the end: torchrun's rdzv_conf lost its value, and `rollwise train` got it."""
     path = _file(tmp_path, "engine_options: {rdzv_conf: timeout=900, nnodes: 2}\n")

@@ -23,15 +23,15 @@ examples:
   rollwise bestof my.jsonl --model path/or/hub-id --policy check --check checks.py:looks_right
                                                                    until a text passes a check: needs no head
   rollwise bestof countdown --head head.safetensors --policy prune --mean_k 4
-                                                                   the paper's blend by V(x), not value_q25 as in B.7:
-                                                                   hard prompts get more candidates
+                                                                   the paper's blend: hard prompts, by V(x), get more
+                                                                   candidates
   rollwise bestof my.jsonl --model path/or/hub-id --head head.safetensors --policy early-stop --stop '["</answer>"]'
   vllm serve exported --served-model-name m, then:
   rollwise bestof my.jsonl --base_url http://localhost:8000/v1 --model m --head exported --policy sequential
                                                                    on a server; `rollwise head export` makes the folder
 
-Which policy, and how much it saves at what accuracy: rollwise head evaluate. A head: rollwise head fit.
-Killed or interrupted, the same command goes on where it stopped.
+`rollwise head fit` makes a head. `rollwise head evaluate` says which policy saves how much, and at what accuracy.
+After a kill or Ctrl-C the same command goes on where it stopped.
 """
 
 
@@ -40,7 +40,7 @@ def build_parser() -> ArgumentParser:
     return data_parser(
         BestOfConfig,
         usage="rollwise bestof DATA [--model M] [--head HEAD] [--policy P] [--num_generations 8] [--OPTION VALUE ...]",
-        description="Draw K candidates of each prompt, give up on those that look hopeless, and choose an answer.",
+        description="Draw K candidates for each prompt, stop those that look hopeless, and choose an answer.",
         epilog=_EXAMPLES,
     )
 

@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "profile": "is my data worth a curriculum, and which one? rolls out a sample of it",
     "train": "train a policy with a curriculum",
-    "launch": "train by a distributed engine: TRL on many processes, or verl",
+    "launch": "train with a distributed engine: TRL on many processes, or verl",
     "compare": "train several methods with several seeds, and compare them at equal compute",
     "report": "write the HTML report of a run, or of several runs compared",
     "watch": "watch runs in the terminal while they go on",
     "simulate": "compare curricula on a SIMULATED learner, without a model",
-    "rollouts": "sample K completions per prompt, scored: what a success head is fitted on",
-    "head": "fit, score, evaluate and export a success head: reward and remaining length, read while generating",
-    "bestof": "answer prompts by best-of-N that gives up hopeless candidates early",
-    "consistency": "majority votes over any OpenAI-compatible endpoint, that stop once the answers agree",
+    "rollouts": "sample and score K completions of each prompt, on which a success head is fitted",
+    "head": "fit, score, evaluate and export a success head, which predicts reward and length while generating",
+    "bestof": "answer prompts by best-of-N that stops hopeless candidates early",
+    "consistency": "take majority votes over an OpenAI-compatible endpoint, and stop once the answers agree",
     "curricula": "list the methods and their options",
     "gates": "list the gates and their options",
-    "allocators": "list what gives each prompt its own number of rollouts",
+    "allocators": "list the allocators, which give each prompt its own number of rollouts, and their options",
     "tasks": "list the tasks and their options",
-    "schema": "print the JSON Schema of a command's YAML file, by which editors complete it",
+    "schema": "print the JSON Schema of a command's YAML file, with which editors complete it",
 }
 """Name -> one line of help."""
 SUBCOMMANDS: Mapping[str, str] = {
     "fit": "fit a head on rollouts; the model itself is not touched",
-    "score": "read a head along rollouts: values at every position, and a short calibration table",
-    "evaluate": "what is saved at what accuracy: every policy, on held-out prompts, with tables and figures",
-    "matrix": "AUC of several heads on several folders of rollouts: transfer, or a learning curve",
+    "score": "compute a head's values at every position of rollouts, with a short calibration table",
+    "evaluate": "measure cost and accuracy of every policy on held-out prompts, with tables and figures",
+    "matrix": "compute the AUC of several heads on several folders of rollouts: transfer, or a learning curve",
     "export": "write a head into free rows of a model's vocabulary, for an unmodified server",
 }
 """The same of `rollwise head`."""

@@ -18,33 +18,34 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """
 examples:
-  rollwise compare examples/compare/reversal-hopeless.yaml              all methods, all seeds; begin or go on
+  rollwise compare examples/compare/reversal-hopeless.yaml              all methods, all seeds; begin, or continue
   rollwise compare my.yaml --methods uniform bots --seeds 0 1           some of them now, the others later
   rollwise compare my.yaml --jobs 1                                     one after another, as on a single GPU
   rollwise compare my.yaml --model path/to/policy --out other           the same plan for another policy
   rollwise compare my.yaml --learning_rate 2e-4 --out faster            more contrast may allow a higher rate: test it
   rollwise compare my.yaml --dry_run                                    first prompts, rewards and cost; trains nothing
-  rollwise compare my.yaml --report_only                                the page of what is there so far
+  rollwise compare my.yaml --report_only                                the page of the runs so far
 
 the file:
   name: mine
   baseline: uniform                 # what all others are compared with
   oracle: oracle                    # optional: what could be had if all pass rates were known
   seeds: [0, 1, 2, 3, 4, 5, 6, 7]   # a verdict needs eight; or {tune: [10, 11, 12], report: [0, 1, ...]}
-  budget: {tokens: 300000}          # equal compute: a run ends when it has generated this many
+  budget: {tokens: 300000}          # equal compute: a run ends when it has generated this many tokens
   base: {task: reversal, task_options: {broken: 0.75}, steps: 400, num_prompts: 800}   # as for rollwise train
   methods:
     uniform: {curriculum: uniform}
     dynamic sampling: {curriculum: uniform, gate: mixed}
     bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
     oracle: {curriculum: oracle}
-  timing: true                      # optional: one run at a time, bound to the same cores, so that seconds compare
-`model`, `profile`, `data`, `eval_data`, `reward` and `methods` may be paths relative to the file; {name} and {seed} in
-them, but for `methods`, are the file's name and the run's seed. `starts: [a, b, c]` in place of a `model` varies the
-start: seed 4 has number 4 % 3, b.
+  timing: true                      # optional: one run at a time on the same cores, so that seconds can be compared
 
-Every rollout that a method makes to measure, to screen or to refill a batch counts towards its budget; evaluations, and
-an oracle's own measuring, do not. Killed or interrupted, the same command goes on where it stopped.
+`model`, `profile`, `data`, `eval_data`, `reward` and `methods` may be paths relative to the file. In these paths,
+except `methods`, {name} stands for the plan's name and {seed} for the run's seed. `starts: [a, b, c]` in place of a
+`model` varies the start with the seed: seed 4 takes number 4 % 3, counted from 0, which is b.
+
+All rollouts that a method makes to measure or screen prompts or to refill a batch count towards its budget. Evaluations
+and an oracle's measurements do not. After a kill or Ctrl-C the same command goes on where it stopped.
 """
 
 _SEED_LIST = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
@@ -73,18 +74,26 @@ def build_parser() -> ArgumentParser:
         description="Train several methods with several seeds on one task, then write one table and one page.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("plan", metavar="CONFIG", type=str, help="YAML file that says what is compared")
-    parser.add_argument("--out", type=str, help="the comparison's folder; by default comparisons/NAME")
-    parser.add_argument("--model", type=str, help="in place of the file's: a folder, a hub id, or embedded")
-    parser.add_argument("--learning_rate", type=float, help="in place of the file's; a method's own stays")
-    parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core, or for each GPU")
-    parser.add_argument("--methods", type=str, nargs="+", help="these methods of the file only")
-    parser.add_argument("--seeds", type=int, nargs="+", help="these seeds of the file only")
+    parser.add_argument("plan", metavar="CONFIG", type=str, help="The plan: a YAML file that says what is compared.")
+    parser.add_argument("--out", type=str, help="The comparison's folder; by default comparisons/NAME.")
+    parser.add_argument("--model", type=str, help="A folder, a hub id or embedded, in place of the plan's model.")
     parser.add_argument(
-        "--dry_run", type=bool, help="true: show the first prompts, their rewards and the cost; write nothing"
+        "--learning_rate",
+        type=float,
+        help="In place of the plan's learning rate; a method with one of its own keeps it.",
     )
-    parser.add_argument("--wanted", type=float, help="say how many seeds this difference in score, in (0, 1], needs")
-    parser.add_argument("--report_only", action="store_true", help="train nothing; report what is there")
+    parser.add_argument("--jobs", type=int, help="Runs at a time; by default one for each core, or for each GPU.")
+    parser.add_argument("--methods", type=str, nargs="+", help="Run only these methods of the plan.")
+    parser.add_argument("--seeds", type=int, nargs="+", help="Run only these seeds of the plan.")
+    parser.add_argument(
+        "--dry_run", type=bool, help="Show the first prompts, their rewards and the cost; write nothing."
+    )
+    parser.add_argument(
+        "--wanted", type=float, help="A difference in score, in (0, 1]: say how many seeds it takes to detect it."
+    )
+    parser.add_argument(
+        "--report_only", action="store_true", help="Train nothing; write the report of the runs that are there."
+    )
     return parser
 
 

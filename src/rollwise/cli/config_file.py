@@ -44,21 +44,24 @@ def read_config_files(
 ) -> tuple[list[str], list[str]]:
     """The words of a command line with the contents of its `--config` files in place of their paths, and the paths.
 
+    The files come first, wherever they are named: what is given on the command line wins over them.
+
     Raises:
         ConfigError: a file can't be read; or it has an option that the command lacks, or a value of the wrong type.
     """
-    words, paths = list(given), []
-    for at, word in enumerate(words):
-        follows = at > 0 and words[at - 1] == "--config"
+    files, others, paths = [], [], []
+    for at, word in enumerate(given):
+        follows = at > 0 and given[at - 1] == "--config"
         if not follows and not word.startswith("--config="):
+            others += [] if word == "--config" and given[at + 1 :] else [word]
             continue
-        path = word if follows else word.removeprefix("--config=")
-        if _is_text(path):
-            continue
-        text = yaml_text(_read(path, command, parser, warn))
-        words[at] = text if follows else f"--config={text}"
-        paths.append(path)
-    return words, paths
+        text = path = word if follows else word.removeprefix("--config=")
+        if not _is_text(path):
+            text = yaml_text(_read(path, command, parser, warn))
+            paths.append(path)
+        files.append(f"--config={text}")
+    names = len(command.split())
+    return [*others[:names], *files, *others[names:]], paths
 
 
 def _is_text(path: str) -> bool:

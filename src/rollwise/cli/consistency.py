@@ -23,9 +23,9 @@ examples:
   rollwise consistency math.jsonl ... --answer_function answers.py:last_line   your own: text -> answer or None
   rollwise consistency math.jsonl ... --route completions --max_completion_length 256 --seed 0 --extra '{"top_k": 20}'
 
-OUT gets a JSON line a prompt: id, answers, chosen, why (agreed or budget), samples, requests, tokens, texts, and
+OUT gets a JSON line for each prompt: id, answers, chosen, why (agreed or budget), samples, requests, tokens, texts, and
 correct where the data has a recorded answer. OUT.samples.jsonl gets each sample as it is finished, OUT.summary.json
-the numbers shown. Killed or interrupted, the same command goes on where it stopped, and draws no finished sample again.
+the numbers shown. After a kill or Ctrl-C the same command goes on where it stopped, and draws no finished sample again.
 `rollwise report OUT` makes a page of it.
 """
 

@@ -17,14 +17,14 @@ examples:
   rollwise head evaluate rollouts/eval --head head.safetensors       all tables and figures
   rollwise head evaluate rollouts/eval --head head.safetensors --num_prompts 50 --num_generations 8 --seeds [0,1,2,3,4]
   rollwise head evaluate rollouts/eval --head head.safetensors --live "prune 0.5, early-stop 0.8"
-                                                                          which settings are run live too, for seconds
+                                                                          run these live too, to measure seconds
   rollwise head evaluate rollouts/eval --head head.safetensors --select majority --out evaluations/majority
   rollwise head evaluate rollouts/eval --head head.safetensors --check checks.py:looks_right
-                                                                          beside them: until the text passes a check
+                                                                          one policy more: until the text passes a check
 
 It writes into ROLLOUTS/evaluation: report.html, table.md, policies.csv, evaluation.json and figures.
-Each seed is decoded once in full; every setting is replayed from that exactly, and those on the front run live as well.
-Killed or interrupted, the same command goes on where it stopped; more thresholds or seeds join what is there.
+Each seed is decoded once in full. Every setting is replayed exactly from that, and those on the front also run live.
+After a kill or Ctrl-C the same command goes on where it stopped. More thresholds or seeds are added to the results.
 """
 
 

@@ -15,15 +15,15 @@ examples:
   rollwise head fit rollouts/train --rewards [0,0.1,1] --edges paper --out three.safetensors
   rollwise head fit rollouts/train --states structured --out structured.safetensors     incoherent, coherent, correct
   rollwise head fit rollouts/train --states structured --coherent judge.py:coherent --out structured.safetensors
-                                                                      of any task, by a function of yours
+                                                                      any task: a function of yours decides
   rollwise head fit rollouts/train --num_prompts [64,128,256] --out head.safetensors
                                                                       three heads, for `rollwise head matrix`
   rollwise head fit rollouts/train --verdict false --out head.safetensors     the paper's head, without our verdict
   rollwise head fit rollouts/train --method paper --out paper.safetensors     the paper's optimiser, to compare with
   rollwise head fit rollouts/train --max_positions 20000 --out head.safetensors     less memory and time
 
-It is solved to convergence, and says how far from the best head it is at most.
-Killed or interrupted while it reads, the same command goes on where it stopped (OUT.part holds what was read).
+The fit is solved to convergence; the command says how far it is at most from the best head.
+After a kill or Ctrl-C while it reads, the same command goes on where it stopped (OUT.part holds what was read).
 """
 
 

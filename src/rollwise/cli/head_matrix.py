@@ -20,7 +20,7 @@ examples:
 
 AUC of the value at the end against success, with a 95 % interval over prompts; * where the head was fitted on the
 weights that read the rollouts. It writes OUT/matrix.csv (AUC within prompts too) and OUT/matrix.md.
-Killed or interrupted, the same command goes on where it stopped.
+After a kill or Ctrl-C the same command goes on where it stopped.
 """
 
 

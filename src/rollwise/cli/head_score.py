@@ -20,7 +20,7 @@ examples:
   rollwise head score rollouts/other --head head.safetensors --model path/of/another/checkpoint
 
 It writes ROLLOUTS/scores.jsonl, a line a rollout: id, rollout, reward, truncated, value_end, values, remaining.
-Killed or interrupted, the same command goes on where it stopped (OUT.part holds what was read).
+After a kill or Ctrl-C the same command goes on where it stopped (OUT.part holds what was read).
 """
 
 

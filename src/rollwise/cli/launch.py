@@ -16,17 +16,19 @@ _EXAMPLES = """
 examples:
   rollwise launch my.yaml --engine trl --nproc 2               TRL on two processes of this machine
   rollwise launch my.yaml --engine verl --nproc 8              verl on eight GPUs
-  rollwise launch my.yaml --engine verl --dry_run             the command, its keys checked; runs and writes nothing
-  rollwise launch my.yaml --engine verl -- trainer.nnodes=2    further words for the engine, which win
+  rollwise launch my.yaml --engine verl --dry_run              the command, its keys checked; runs and writes nothing
+  rollwise launch my.yaml --engine verl -- trainer.nnodes=2    more of verl's keys; they win over the file's
+  rollwise launch my.yaml --engine trl --nproc 2 -- --seed 1   more options of `rollwise train`
   rollwise launch --resume runs/mine                           go on after a crash
-the file has the options of `rollwise train`, and beside them those of the engine:
+
+The file has the options of `rollwise train`, and under engine_options verl's keys, or with trl those of torchrun:
   model: Qwen/Qwen2.5-1.5B-Instruct
   data: my.jsonl
   reward: math
   system: ""
   engine_options:
     actor_rollout_ref: {rollout: {tensor_model_parallel_size: 1, gpu_memory_utilization: 0.6}}
-What the engine can't honour is refused by name. docs/launch.md has a table of every option.
+Options that the engine does not support are refused by name. docs/launch.md has a table of all options.
 """
 
 
@@ -39,14 +41,14 @@ def build_parser() -> ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument("file", metavar="CONFIG", type=str, nargs="?", help="YAML file with the options of a run")
-    parser.add_argument("--engine", type=Literal["trl", "verl"] | None, default=None, help="Which engine.")
+    parser.add_argument("--engine", type=Literal["trl", "verl"] | None, default=None, help="The engine that trains.")
     parser.add_argument(
         "--nproc",
         type=int | None,
         default=None,
-        help="Processes, or GPUs, of each machine; by default one for each GPU.",
+        help="Processes on each machine, for verl GPUs; by default one for each GPU.",
     )
-    parser.add_argument("--nnodes", type=int | None, default=None, help="Machines; by default one.")
+    parser.add_argument("--nnodes", type=int | None, default=None, help="Number of machines; by default one.")
     parser.add_argument(
         "--resume", type=str | None, default=None, help="Folder of a run that was launched, to go on with."
     )
@@ -54,10 +56,13 @@ def build_parser() -> ArgumentParser:
         "--dry_run",
         type=bool,
         default=False,
-        help="Check the options and print the command; run nothing. For verl the data are read, and its keys checked.",
+        help="Check the options and print the command; run nothing. For verl also read the data and check its keys.",
     )
     parser.add_argument(
-        "--overrides", type=list[str], default=[], help="What stands behind `--`: words for the engine."
+        "--overrides",
+        type=list[str],
+        default=[],
+        help="What follows `--`: keys of verl, or with trl options of `rollwise train`.",
     )
     return parser
 

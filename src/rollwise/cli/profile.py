@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
 from dataclasses import fields
 from typing import Any
 
@@ -27,7 +28,7 @@ examples:
   rollwise profile --rollouts past.jsonl --reward_column score     rollouts that you have: no model, no GPU
   rollwise profile --rollouts OUTPUT_DIR                           of TRL, trained with log_completions=True
 
-Killed or interrupted, the same command goes on where it stopped.
+After a kill or Ctrl-C the same command goes on where it stopped.
 """
 
 
@@ -41,7 +42,11 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
     parser.add_argument(
-        "data", nargs="?", type=str, help="a task's name; a file, a folder of `datasets`, or HUB_ID[:split]"
+        "data",
+        nargs="?",
+        type=str,
+        default=SUPPRESS,
+        help="a task's name; a file, a folder of `datasets`, or HUB_ID[:split]",
     )
     parser.add_argument(
         "--rollouts",

@@ -30,10 +30,14 @@ def build_parser() -> ArgumentParser:
         metavar="RUN",
         nargs="+",
         type=str,
-        help="folders of runs, or one of a comparison, or a file of `consistency`",
+        help="Folders of runs, the folder of a comparison, or a file of `rollwise consistency`.",
     )
-    parser.add_argument("--out", type=str, help="where to write: a run's page (a file), or a comparison's folder")
-    parser.add_argument("--baseline", type=str, help="of several runs: what all others are compared with; else uniform")
+    parser.add_argument("--out", type=str, help="Where to write: a file for one run, a folder for several.")
+    parser.add_argument(
+        "--baseline",
+        type=str,
+        help="With several runs: the method that all others are compared with; by default uniform.",
+    )
     return parser
 
 

@@ -25,7 +25,7 @@ examples:
                                                                    one file: four fifths of its prompts, the others
 
 Then: rollwise head fit rollouts/train --out head.safetensors
-Killed or interrupted, the same command goes on where it stopped.
+After a kill or Ctrl-C the same command goes on where it stopped.
 """
 
 

@@ -20,14 +20,14 @@ model; docs/simulate.md says how far to trust it."""
 _EXAMPLES = """
 examples:
   rollwise simulate --template > my.yaml                  every key with its default, commented
-  rollwise simulate my.yaml                               methods x seeds, into runs/simulate-my; again: goes on
+  rollwise simulate my.yaml                               methods x seeds, into runs/simulate-my; resumes it, too
   rollwise simulate examples/simulate/revisit.yaml --out runs/revisit --jobs 2
   rollwise simulate --replay runs/uniform                 a finished run with --curriculum uniform as the world
   rollwise simulate --replay past.jsonl --reward_column score    past rollouts, as `rollwise profile --rollouts` reads
   rollwise simulate --replay runs/uniform --shadow        how well estimators predict each step of that run
 
-OUT gets results.json, results.csv, curves.png, and a file a run under runs/. All of it is SIMULATED, and says so. With
---shadow it gets shadow.json, shadow.csv and shadow.png; CONFIG's methods are the estimators, and each must keep a
+OUT gets results.json, results.csv, curves.png, and a file for each run in runs/. All of it is SIMULATED, and says so.
+With --shadow it gets shadow.json, shadow.csv and shadow.png; CONFIG's methods are the estimators, and each must keep a
 belief about every prompt.
 """
 
@@ -39,22 +39,28 @@ def build_parser() -> ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
     )
-    parser.add_argument("config", nargs="?", type=str, help="YAML file with worlds, methods and seeds; see --template")
-    parser.add_argument("--out", type=str | None, default=None, help="folder of the results; runs/simulate-CONFIG")
-    parser.add_argument("--jobs", type=int | None, default=None, help="processes; the numbers do not depend on it")
+    parser.add_argument(
+        "config", nargs="?", type=str, help="YAML file with a world, methods and seeds; see --template."
+    )
+    parser.add_argument(
+        "--out", type=str | None, default=None, help="Folder of the results; by default runs/simulate-CONFIG."
+    )
+    parser.add_argument(
+        "--jobs", type=int | None, default=None, help="Number of processes; the results do not depend on it."
+    )
     parser.add_argument(
         "--replay",
         type=str | None,
         default=None,
-        help="the world: folder of a uniform run, or past rollouts in a file or folder; CONFIG is optional",
+        help="Replay this log: the folder of a uniform run, or past rollouts; CONFIG is optional then.",
     )
     parser.add_class_arguments(Columns, as_group=False)
     parser.add_argument(
         "--shadow",
         action="store_true",
-        help="with --replay: estimators follow the run and predict each step; Pearson, ROC AUC, ms and memory",
+        help="With --replay: estimators follow the run and predict each step; shows how well, and at what cost.",
     )
-    parser.add_argument("--template", action="store_true", help="print a commented config with every default")
+    parser.add_argument("--template", action="store_true", help="Print a config with every default, and comments.")
     return parser
 
 

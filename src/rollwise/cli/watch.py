@@ -16,7 +16,7 @@ examples:
   rollwise watch runs/*                     several runs, one row each
   rollwise watch runs/comparison            a comparison's folder: a row for each of its runs
 
-It ends when all configured steps are done, or with Ctrl-C; training never notices.
+It ends when all configured steps are done, or with Ctrl-C. It only reads the folder, so training is not affected.
 """
 
 
@@ -26,11 +26,13 @@ def build_parser() -> ArgumentParser:
         description="Show what the report shows, live: score, effective task ratio, lanes, pools, cost, groups.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("runs", nargs="+", type=str, metavar="RUN", help="folder of a run, or of a comparison")
-    parser.add_argument("--once", action="store_true", help="print one snapshot and end")
-    parser.add_argument("--stay", action="store_true", help="go on when the run is complete")
-    parser.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds between two looks")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    parser.add_argument("runs", nargs="+", type=str, metavar="RUN", help="Folder of a run, or of a comparison.")
+    parser.add_argument("--once", action="store_true", help="Print one snapshot and end.")
+    parser.add_argument(
+        "--stay", action="store_true", help="Continue when the run is complete, for a run that will be extended."
+    )
+    parser.add_argument("--every", type=float, default=1.0, metavar="S", help="Seconds between two updates.")
+    parser.add_argument("--ascii", action="store_true", help="Draw with ASCII characters only.")
     return parser
 
 

@@ -65,8 +65,8 @@ class AdaRFT(
             another model.
         column: the column of difficulties, greater for harder.
         step_size: eta; by default half the range of difficulties (section 4.3: 50 of 100).
-        sensitivity: alpha = 2.
-        desired: beta = 0.5, the mean score at which the target stays.
+        sensitivity: alpha, how steeply the target's move grows with the score's distance from `desired` (2).
+        desired: beta, the mean score at which the target stays (0.5).
         low: d_min, where the target starts too; by default the least difficulty.
         high: d_max; by default the greatest.
 

@@ -33,7 +33,7 @@ class ADCL(
 
     Args:
         pool: any prompts; with `difficulty="column"` it needs `column`.
-        chunks: K (METIS: 8).
+        chunks: K, the number of chunks (METIS: 8).
         probe_rollouts: rollouts of a prompt for its difficulty (METIS: 4). The first pass costs this many times N.
         rank_by: "pass-rate": difficulty is one minus the mean score; "variance", for continuous rewards: the variance
             of the scores, the lowest first (METIS's extension).

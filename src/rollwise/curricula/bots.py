@@ -74,7 +74,7 @@ class BOTS(
         kernel_temperature: tau of equation 9, or "fit": fitted to each batch (the paper gives none).
         features: equation 9 on embeddings of length 1 ("unit"), standardised as in DOTS ("layer-norm"), or "given".
         draw: "top" takes the nearest (section 3.4); "softmax" and "proportional" draw by nearness; see `Ranked`.
-        temperature: of "softmax".
+        temperature: temperature of the draw "softmax".
         candidate_multiplier: m: `ask(k)` looks at m k prompts, the next of a random rotation; None: the whole pool.
         update: "all" beliefs each step, or only those of the prompts with outcomes ("told").
     """

@@ -55,7 +55,7 @@ class DOTS(
         refresh_every: mu, steps from one reference set to the next (table 6: 2).
         implicit: "kernel" (DOTS), "interpolation", or any other that BOTS takes.
         references: of "interpolation"; see `BOTS`.
-        target: alpha (table 6: 0.5).
+        target: alpha, the success rate sought (table 6: 0.5).
         prior: as in `BOTS`. The default weighs next to nothing, so that a belief's mean is the prediction.
         draw: "softmax" (Algorithm 1), or "top": the nearest.
         temperature: tau of the selection (table 6: 1e-3).

@@ -32,7 +32,7 @@ class EmbeddingJudged(
         hidden: features of the hidden layer, an even number; 0: the head is linear in the vectors.
         ridge: strength of the prior, in rollouts.
         forgetting: share of the evidence that is given up a step; 0.02 remembers about 50 steps.
-        candidate_multiplier: m (8).
+        candidate_multiplier: m, candidates for each prompt of the batch (8).
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: the value of a candidate without a prediction; see `Judged`.

@@ -63,7 +63,7 @@ class FrontierReplay(
         belief: who says what is on the frontier, in place of the groups' rollouts: a `Judge` of pass rates, or the name
             of one ("success-head", "text", "frozen", "value-model"). A prompt is on it when a group of `ask`'s
             `n_rollouts` is mixed with a believed chance of one half or more. Ours, for section 6's learned predictors.
-        belief_options: of a judge by name.
+        belief_options: options of a judge that is given by name.
         adaptive_ratio: an adaptive rho, at most this: `replay_ratio` times how much oftener replayed groups are mixed
             than uniform ones. None, as in the paper: a constant one. The rule is ours (`AdaptiveRatio`).
         key_column: prompts with equal values here are one instance (appendix B.3); by default the prompt's id.

@@ -88,13 +88,13 @@ class GaussianTarget(
         column: the column of pass rates; None: `pass_rate` if there, else one minus `difficulty`.
         shares: domain -> its share of every batch, a weight; None: its share of the pool. Those left out have none.
         start: mean of the Gaussian at the first step.
-        end: its mean from the last step on.
+        end: mean of the Gaussian from the last of `steps` on.
         steps: training steps from `start` to `end`.
-        width: its standard deviation.
+        width: standard deviation of the Gaussian.
         levels: pass rates are rounded to multiples of one over this.
         solved_at: prompts of this pass rate or more are left out.
         patience: evaluations without a better score until it profiles again; None: never.
-        profile_rollouts: rollouts of each prompt then.
+        profile_rollouts: rollouts of each prompt when it profiles again.
 
     >>> columns = {"category": ["code", "math", "math", "math"], "pass_rate": [0.5, 0.0, 0.75, 1.0]}
     >>> curriculum = GaussianTarget(PromptPool(ids=["c", "hard", "easy", "solved"], columns=columns), width=0.1)

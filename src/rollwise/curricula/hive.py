@@ -54,9 +54,9 @@ class HIVE(
         pool: needs what `history` needs.
         history: chooses the candidates: any method that neither asks the policy nor screens, unbound. By default
             `GRESO()`, as in the paper.
-        judge: of prompts' entropies: "prompt" (the policy), or a `Judge` of your own.
-        judge_options: of a judge by name; see `rollwise.models.reading.prompt_judge.PromptJudge`.
-        candidate_multiplier: m. With 2, the upper half is the batch.
+        judge: what measures the prompts' entropies: "prompt" (the policy), or a `Judge` of your own.
+        judge_options: options of a judge that is given by name; see `rollwise.models.reading.prompt_judge.PromptJudge`.
+        candidate_multiplier: m, candidates for each prompt of the batch. With 2, the upper half is the batch.
         **core: see `CoreOptions`.
 
     Raises:

@@ -38,8 +38,8 @@ class MaPP(
     Args:
         pool: any prompts.
         forgetting: 1 - lambda (0.5).
-        candidate_multiplier: candidates a prompt asked for, as in `MoPPS` (8); None: the whole pool.
-        prior: alpha_0 and beta_0 (1, 1).
+        candidate_multiplier: candidates for each prompt asked for, as in `MoPPS` (8); None: the whole pool.
+        prior: alpha_0 and beta_0 of each prompt's Beta belief (1, 1).
         group_size: G until an `ask` says `n_rollouts` (8; 5 for mathematics).
 
     >>> pool = PromptPool(ids=["a", "b"])

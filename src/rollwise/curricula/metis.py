@@ -61,12 +61,13 @@ class METIS(
 
     Args:
         pool: any prompts.
-        exemplars: K (3). Without any, the paper's policies solved the candidate instead of judging it.
+        exemplars: K, examples shown with each question (3). Without any, the paper's policies solved the candidate
+            instead of judging it.
         exemplar_choice: "newest", the K most recent pairs (section 4.1), or "spread", K of low to high variance among
             recent ones, rising, as in the paper's examples (appendix B.3).
         judge_weight: lambda (0.01). 0 asks without training the judgment; 1 made the paper's predictions saturate.
         baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
-        candidate_multiplier: m (8).
+        candidate_multiplier: m, candidates for each prompt of the batch (8).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an answer without a prediction counts as when the batch is ranked (0.0).
         format: the question: "words" (appendix A.1), "listing" (B.3), "boxed", "digit", "compact", or a

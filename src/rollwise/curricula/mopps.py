@@ -28,10 +28,10 @@ class MoPPS(
     Args:
         pool: any prompts.
         forgetting: 1 - lambda. The release's mathematics scripts have lambda = 1, so 0; those for Countdown 0.5.
-        candidate_multiplier: candidates a prompt asked for (release: 16 for mathematics, 8 for Countdown); None: the
-            whole pool, which with no forgetting is BOTS's setting for it.
-        target: gamma* = 0.5.
-        prior: alpha_0 and beta_0.
+        candidate_multiplier: candidates for each prompt asked for (release: 16 for mathematics, 8 for Countdown); None:
+            the whole pool, which with no forgetting is BOTS's setting for it.
+        target: gamma*, the success rate sought (0.5).
+        prior: alpha_0 and beta_0 of each prompt's Beta belief.
 
     >>> pool = PromptPool(ids=["a", "b"])
     >>> mopps = MoPPS(pool, forgetting=0.5)

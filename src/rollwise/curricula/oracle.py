@@ -32,7 +32,7 @@ class Oracle(
     Args:
         pool: any prompts.
         candidates: prompts measured at each step, among which it chooses (256); several times a batch.
-        probe_rollouts: rollouts of each (16): enough to tell 1/2 from 1/8.
+        probe_rollouts: rollouts of each measured prompt (16): enough to tell 1/2 from 1/8.
 
     >>> oracle = Oracle(PromptPool(ids=["a", "b"]), seed=0)
     >>> {t.purpose for t in oracle.probe(8)}

@@ -79,7 +79,7 @@ class PAC(
         drift: delta, by whose square a belief's variance grows a step (delta^2 = 0.02).
         noise_sd: standard deviation of the utility of a category that has its equal share of a batch (1).
         prior_mean: mean of the belief about a category never seen (0); 1 is the greatest mean |A| of a group in "std".
-        prior_sd: its standard deviation (1).
+        prior_sd: standard deviation of that belief (1).
         advantage: "std": |r - mean(r)| / std(r), as GRPO; "centred": not divided; "told": the trainer's advantages.
 
     >>> pac = PAC(PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]}))

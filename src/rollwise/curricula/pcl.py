@@ -29,9 +29,9 @@ class PCL(
     Args:
         pool: what the judge needs.
         judge: "value-model" (the paper's), "success-head", "text", "frozen" (all ours), or a `Judge` of your own.
-        judge_options: of a judge by name.
+        judge_options: options of a judge that is given by name.
         reward: "binary" predicts pass rates (mean scores), "continuous" variances. By default what the judge predicts.
-        candidate_multiplier: m (8).
+        candidate_multiplier: m, candidates for each prompt of the batch (8).
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an absent prediction counts as; see `Judged`.

@@ -51,9 +51,9 @@ class PREPO(
         pool: needs what `history` needs.
         history: chooses the candidate batch: any method that neither asks the policy nor screens, unbound. By default
             `Uniform()`, as in the paper.
-        judge: of prompts' perplexities: "prompt" (the policy), or a `Judge` of your own.
-        judge_options: of a judge by name; see `rollwise.models.reading.prompt_judge.PromptJudge`.
-        candidate_multiplier: m = |B| / K.
+        judge: what measures the prompts' perplexities: "prompt" (the policy), or a `Judge` of your own.
+        judge_options: options of a judge that is given by name; see `rollwise.models.reading.prompt_judge.PromptJudge`.
+        candidate_multiplier: m = |B| / K, candidates for each prompt of the batch.
         steps: training steps until rho is 1.
         **core: see `CoreOptions`.
 

@@ -32,15 +32,15 @@ class Selector(
         pool: any prompts.
         estimator: what is believed: "average" (moving averages of the score and its square), "beta", "gaussian" or
             "dirichlet" (BOTS's beliefs, without implicit evidence), or a name in `rollwise.estimators.BELIEFS`.
-        estimator_options: of the estimator: `prior`, `levels`, `reward_sd`; see `BOTS`.
-        forgetting: of a belief, how much of it is given up a step; of an average, the weight of the new observation.
+        estimator_options: options of the estimator: `prior`, `levels`, `reward_sd`; see `BOTS`.
+        forgetting: of a belief, how much of it is given up each step; of an average, the weight of the new observation.
         acquisition: what is sought: "variance" (of a rollout's score: what a group is expected to teach), "target" (a
             mean score near a half), "uncertainty" (of the belief), or a function of mean, uncertainty and variance,
             (N,) each, to scores (N,) >= 0, which must be finite unless `draw` is "top". It is tried out when the
             prompts are known, so that one that gives anything else is refused before there is a state to harm.
         sampling: "mean" scores the belief's mean; "thompson" a mean drawn from it, whose variance is p(1-p).
         draw: "top", "proportional" or "softmax"; see `Ranked`.
-        temperature: of "softmax".
+        temperature: temperature of the draw "softmax".
         candidate_multiplier: `ask(k)` looks at this many times k prompts only; None: at all of them.
 
     Learnability sampling over the whole pool is `Selector(acquisition="variance", draw="proportional")`; what BOTS is

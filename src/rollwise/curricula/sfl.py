@@ -196,7 +196,7 @@ class LILO(
         pool: any prompts.
         candidates: prompts measured at each step; None: four times the batch (section 5). The batch is `probe`'s
             `wanted`, which the trainers give; without it 64.
-        probe_rollouts: rollouts of each (section 5: 8). They are not trained on.
+        probe_rollouts: rollouts of each measured prompt (section 5: 8). They are not trained on.
     """
 
     def __init__(

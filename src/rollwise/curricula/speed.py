@@ -37,7 +37,7 @@ class SPEED(
 
     Args:
         pool: any prompts.
-        screen_rollouts: N_init (release: 4, of 24 in all).
+        screen_rollouts: N_init, rollouts by which a prompt is screened (release: 4, of 24 in all).
         low: P_low; a prompt qualifies if its screening pass rate is greater (0) ...
         high: P_high; ... and less than this (1).
         screen: most prompts of one round of screening (release: 64).

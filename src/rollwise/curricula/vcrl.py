@@ -43,9 +43,9 @@ class VCRL(
 
     Args:
         pool: any prompts.
-        threshold: kappa after the first steps (0.8).
-        first_threshold: kappa before (0.3).
-        first_steps: how many these are (20).
+        threshold: kappa, the threshold, after the first steps (0.8).
+        first_threshold: the threshold during the first steps (0.3).
+        first_steps: number of first steps (20).
         momentum: alpha of the memory's priorities (0.9).
         most_replays: how often a prompt comes back before it leaves the memory (2).
 

@@ -51,7 +51,7 @@ class Beliefs:
         Args:
             names: (K,) distinct; with `seed` they name the random streams of the probes.
             prompts: (K,) text or chat messages.
-            seed: Root of everything random.
+            seed: Seed of all random numbers.
         """
         started = time.perf_counter()
         encoded = [tokens_of(self.tokenizer, prompt) for prompt in prompts]

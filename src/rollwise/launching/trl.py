@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rollwise.errors import ConfigError
 from rollwise.launching.command import Command, Extra, Machines
 
 _THREADS = "OMP_NUM_THREADS"
@@ -20,6 +21,9 @@ def trl_command(train: Sequence[str | Path], machines: Machines, extra: Extra) -
         train: the words behind `rollwise train`.
         machines: where it goes.
         extra: options of torchrun, and words for `rollwise train`.
+
+    Raises:
+        ConfigError: an option that torchrun can't have, such as one of verl's keys.
     """
     job = ["-m", "rollwise", "train", *map(str, train), *extra.overrides]
     if machines.processes == 1 and not extra.options:
@@ -33,6 +37,11 @@ def trl_command(train: Sequence[str | Path], machines: Machines, extra: Extra) -
 def _flags(options: Mapping[str, Any]) -> list[str]:
     words = []
     for name, value in options.items():
+        if isinstance(value, Mapping):
+            raise ConfigError(
+                f"engine_options.{name} is {value!r:.60}, but with --engine trl they are options of torchrun, such as "
+                "max_restarts: 3; leave it out, or give --engine verl if it is verl's"
+            )
         if value is not None and value is not False:  # torchrun's switches are there or not
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     return words

@@ -40,7 +40,7 @@ class DrawingOptions:
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_new_tokens: Most tokens of a completion, its end included.
         stop: Texts with which a completion ends, besides the end of text; it counts as finished, and keeps them.
-        seed: Root of everything random.
+        seed: Seed of all random numbers.
 
     Raises:
         ConfigError: an option is out of its range.
@@ -72,7 +72,7 @@ class SamplingOptions(DrawingOptions):
         max_new_tokens: Most tokens of a rollout, its end included.
         stop: Texts with which a rollout ends, besides the end of text; it counts as finished, and keeps them.
         batch_size: Rollouts generated at once.
-        seed: Root of everything random.
+        seed: Seed of all random numbers.
 
     Raises:
         ConfigError: an option is out of its range.

@@ -17,22 +17,22 @@ class ProfileConfig(DataConfig):
 
     Args:
         num_generations: Rollouts of each prompt.
-        num_prompts: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them.
-            A larger sample goes on where a smaller one ended.
-        pool_prompts: Size of a task's pool, as `--num_prompts` of `rollwise train`; a file has those that it has.
+        num_prompts: How many prompts to roll out, drawn at random in proportion to the categories; "all" for all of
+            them. A larger sample continues a smaller one.
+        pool_prompts: Size of a task's pool, as `--num_prompts` of `rollwise train`. A file's pool is all its prompts.
         answer_column: The column of recorded answers, which the reward gets as `answer`; used to find answers that the
             reward does not recognise. By default `answer`, `ground_truth`, `solution` or the like.
         batch_size: Rollouts generated at once; smaller needs less memory.
-        planned_generations: Rollouts of a prompt in the training that is planned.
-        steps: Steps of the planned training, if known: with prompts_per_step they say how often a prompt is visited, on
-            which the recommendation depends.
-        prompts_per_step: Prompts a step in the planned training.
-        seed: Root of everything random: the pool of a task, the sample, the rollouts.
-        judge: How many judgments to ask the model for, of prompts that were rolled out: can METIS ask it? 0 asks none;
-            32 are enough.
-        judge_exemplars: Examples that a judgment is shown.
-        judge_column: The column that the judge reads in place of the prompts.
-        join: Folder of another model's profile of the same data: the table gets both, as `reference_pass_rates`.
+        planned_generations: Rollouts of each prompt in the planned training.
+        steps: Steps of the planned training, if known. With prompts_per_step they say how often each prompt is visited,
+            on which the recommendation depends.
+        prompts_per_step: Prompts of a step in the planned training.
+        seed: Seed of all random numbers: the pool of a task, the sample, the rollouts.
+        judge: How many judgments to ask the model for, to test whether METIS can use it; 0 for none, 32 are enough.
+        judge_exemplars: Examples shown with each question.
+        judge_column: The column that the judge reads in place of the prompt.
+        join: Folder of another model's profile of the same data. The table gets the pass rates of both, as
+            `reference_pass_rates`.
         out: The profile's folder; by default profiles/NAME.
     """
 
@@ -78,14 +78,14 @@ class PastConfig(Columns):
         rollouts: The log: a .jsonl, .json, .csv or .parquet file with a row for each completion or each group; a run's
             folder; TRL's `output_dir` (trained with `log_completions=True`); or verl's `rollout_data_dir`.
         answer_column: The column of recorded answers.
-        reward_low: The least reward; by default 0, or the least that there is.
-        reward_high: The greatest reward; by default 1, or the greatest that there is.
-        solved_at: The reward from which on a rollout counts as solved; by default the greatest.
-        max_completion_length: Rollouts of this many tokens were cut off, where the log does not say which were.
-        planned_generations: Rollouts of a prompt in the training that is planned; by default those of the log's groups.
+        reward_low: The lowest possible reward; by default 0, or the lowest in the log.
+        reward_high: The highest possible reward; by default 1, or the highest in the log.
+        solved_at: The lowest reward with which a rollout counts as solved; by default the highest.
+        max_completion_length: If the log does not say which rollouts were cut off: those of this many tokens were.
+        planned_generations: Rollouts of each prompt in the planned training; by default those of the log's groups.
         steps: Steps of the planned training; by default those of the log.
         prompts_per_step: Prompts a step in the planned training; by default those of the log.
-        seed: Root of everything random.
+        seed: Seed of all random numbers.
         out: The profile's folder; by default profiles/NAME.
     """
 

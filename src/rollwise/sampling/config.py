@@ -48,28 +48,30 @@ class OwnData:
         answer_column: The column of recorded answers; the reward gets it as `answer`.
         category: The column of categories; by default `category`, if it is there.
         id: The column of ids; without one a prompt's id is the hash of its content.
-        where: Rows that are used: `COLUMN OP VALUE`, for example "difficulty >= 3" or "source == math", with ==, !=,
-            <, <=, >, >=, in, not in. Of several conditions all must hold.
+        where: Use only the rows for which `COLUMN OP VALUE` holds, for example "difficulty >= 3" or "source == math".
+            OP is one of ==, !=, <, <=, >, >=, in, not in. If several conditions are given, all must hold.
         limit: Use at most this many of those rows. A hash of each prompt's id decides which, not the order of the rows.
-        stratify: A column whose values keep their shares under `limit`.
-        limit_seed: Another number gives another sample under `limit`. It does not depend on the run's seed.
-        system: A system message; prompts of text become chat messages with it ("" for chat messages without one).
+        stratify: With `limit`, keep the share of each value of this column.
+        limit_seed: With `limit`, another number gives another sample. The sample does not depend on the run's seed.
+        system: A system message. With it, prompts of text become chat messages; "" makes chat messages without one.
         template: The text of the prompt, with the columns in braces, for example "{prompt} Put the answer in
-            \boxed{{}}." Or `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
+            \boxed{{}}." Or the name of a paper's template: `boxed` (METIS), `sec` or `sec-math` (SEC).
         reward: The reward: `math`, `hendrycks`, `exact`, `boxed`, `code`, `regex:PATTERN`, `rewards.py:accuracy`,
-            `package.module:accuracy`, or a name of `trl.rewards`. Several are summed. A function has TRL's signature
-            and may be asynchronous. A preset has its own.
+            `package.module:accuracy`, or `trl.rewards:NAME`. Several rewards are summed. A function has TRL's signature
+            and may be asynchronous. A preset has a reward of its own.
         reward_weights: A weight for each reward; by default 1.
-        success: The reward that says which rollouts are solved, by its name. By default one of several is chosen by its
-            name or its weight, else their sum is used; a warning says which.
-        reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
-        reward_high: The greatest reward.
-        solved_at: The reward from which on a rollout counts as solved; by default the greatest.
-        reward_workers: Processes that score rollouts, each one at a time, for rewards that run code or wait for
-            something; 0 scores in the command's own process.
-        reward_timeout: Seconds that a rollout may take there; one that takes longer is not scored.
-        stop: Texts with which a completion ends, besides the end of text, for example `--stop "</answer>"`; by default
-            those of the task, `--stop []` for none.
+        success: With several rewards, the name of the one that says which rollouts are solved. By default it is chosen
+            by name or weight, else the sum is used; a warning says which.
+        reward_low: The lowest possible reward, by default 0. Without `reward_low` and `reward_high` the range is
+            widened when a reward lies outside it.
+        reward_high: The highest possible reward, by default 1.
+        solved_at: The lowest reward with which a rollout counts as solved; by default `reward_high`.
+        reward_workers: Number of processes that score rollouts, for rewards that run code or wait for a server. Each
+            scores one rollout at a time. 0 scores in the command's own process.
+        reward_timeout: With `reward_workers`, the most seconds for scoring one rollout. One that takes longer is not
+            scored.
+        stop: Texts that end a completion, besides the end of text, for example `--stop "</answer>"`; by default those
+            of the task, `--stop []` for none.
 
     Raises:
         ConfigError: options that don't fit each other.
@@ -217,13 +219,13 @@ class DataConfig(OwnData):
         task: The task whose verifier scores the file's prompts.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
         model: "embedded" is a task's own tiny policy; else a folder or hub id of any causal LM of transformers.
-        temperature: Of the rollouts.
+        temperature: Sampling temperature of the rollouts.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
-        max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
-        seed: Root of everything random: the prompts of a task, the sample, the rollouts.
+        max_completion_length: Most tokens of a rollout; by default the task's own limit, 512 for a file.
+        seed: Seed of all random numbers: the prompts of a task, the sample, the rollouts.
 
     Raises:
-        ConfigError: an option is out of its range, or says who scores where that is said already.
+        ConfigError: an option is out of its range, or both a task and a reward are to score.
     """
 
     task: str | None = None
@@ -256,7 +258,7 @@ class SampleConfig(DataConfig):
         num_prompts: How many prompts; of a file with more, a sample with every category in proportion.
 
     Raises:
-        ConfigError: an option is out of its range, or says who scores where that is said already.
+        ConfigError: an option is out of its range, or both a task and a reward are to score.
     """
 
     num_prompts: Count = 256

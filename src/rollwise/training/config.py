@@ -39,76 +39,78 @@ class TrainConfig(OwnData):
     """Options of a training run.
 
     Args:
-        task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them. With
-            `data`, the verifier alone. By default countdown, if there are no data.
-        eval_data: Your own held-out prompts, named as `data`; by default a fifth of the data, by a hash of each
+        task: A built-in task: its prompts, and the verifier that rewards answers. `rollwise tasks` lists them. With
+            `data` only the verifier is used. By default countdown, if there is no `data`.
+        eval_data: Your own held-out prompts, given as `data` is; by default a fifth of `data`, chosen by a hash of each
             prompt. Several sets have names: `--eval_data.id a.jsonl --eval_data.ood b.jsonl`.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
-        model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can be
-            asked for judgments as well, which METIS needs; else a folder or hub id of any causal language model of
-            transformers. Its weights are trained in float32, as TRL's default is; with `peft` they stay as they come.
+        model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can
+            write judgments too, which METIS needs. Else a folder or hub id of any causal language model of
+            transformers. Its weights are trained in float32, as in TRL; with `peft` they keep their precision.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
         curriculum_options: The method's own options, for example `--curriculum_options.uniform 0.5`.
-        gate: Which groups are trained on: "none" for all of them; else a gate. Further prompts are rolled out in place
-            of the groups that it rejects. `rollwise gates` lists them with their options.
+        gate: The rule that decides which groups are trained on; "none" trains on all of them. Further prompts are
+            rolled out in place of rejected groups. `rollwise gates` lists them with their options.
         gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
-        match_uniform: Multiply advantages by one number, so that their mean square is that of prompts drawn at random:
-            for a learning rate tuned with uniform sampling. Needs a lane of random prompts, as exploration is.
-        allocator: The rule that gives each prompt of a step its own number of rollouts, `num_generations` on average:
-            "none" for the same number; else one that `rollwise allocators` lists with their options.
+        match_uniform: Multiply all advantages by one number, so that their mean square is that of prompts drawn at
+            random. This keeps a learning rate that was tuned with uniform sampling. The method must draw some prompts
+            at random, as exploration does.
+        allocator: The rule that gives each prompt of a step its own number of rollouts, `num_generations` on average;
+            "none" for the same number each. `rollwise allocators` lists them with their options.
         allocator_options: The allocator's own options, for example `--allocator_options.max_rollouts 32`.
         trainer: TRL's trainer: "grpo" or "rloo".
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
-            `--trainer_options.num_iterations 2`. They override what the options here imply.
+            `--trainer_options.num_iterations 2`. They override the options here.
         steps: Optimiser steps in all.
         max_hours: Stop after the step in which the run has trained for this many hours, evaluations not counted; what a
             resumed run trained before counts.
         token_budget: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
-        prompts_per_step: Prompts asked for at once: for each step, or with mini_batch_prompts for several steps.
-        mini_batch_prompts: Train in several optimiser steps on the rollouts of one ask, each on the rollouts of this
-            many prompts; it must divide prompts_per_step. All counts of steps are of optimiser steps.
+        prompts_per_step: Prompts that are rolled out for each optimiser step, or with `mini_batch_prompts` for several.
+        mini_batch_prompts: Divide the rollouts of `prompts_per_step` prompts among several optimiser steps, each on
+            those of this many prompts. It must divide prompts_per_step. `steps`, `eval_every` and so on count optimiser
+            steps.
         num_generations: Rollouts of each prompt; they are compared with one another.
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
-            "posterior": what "std" is expected to be by the method's belief about the prompt (MaPP); for rewards of 0
+            "posterior": the expectation of "std" under the method's belief about the prompt (MaPP); for rewards of 0
             and 1, and the methods mapp, mopps and bots.
         learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
             a pretrained model, 3e-4 for the embedded one.
         warmup_steps: Steps over which the learning rate rises from 0.
         temperature: Sampling temperature of the rollouts.
         eval_temperature: Sampling temperature in evaluations; by default that of training, 0 for greedy decoding.
-        max_completion_length: Most tokens of a rollout; by default what the task says is enough.
+        max_completion_length: Most tokens of a rollout; by default the task's own limit, 512 for your own data.
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
-        probe_batch: Most rollouts in one call that measures or screens prompts or runs the evaluation at the end, and
-            most judgments in one call; by default as many as a step trains on. More are faster where memory has room.
-        max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
-            the judgment's format needs.
-        judgments_per_step: Judgments of a step that are written to `judgments.jsonl`, at most, where the curriculum
-            asks the policy for them: the best, the worst, one that can't be read, and a sample; 0 for none.
-        num_prompts: Size of the pool; by default 4000 of a task, all of your own data.
-        profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
-            reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
-        eval_prompts: Held-out prompts to score on, of each set; 0 for no evaluation.
-        eval_every: Steps between evaluations; there is one before the first step, too, and one after the last.
-        eval_every_tokens: Evaluate by generated tokens in place of steps: after the first step at or beyond each
-            multiple of this many, so that runs which are compared are evaluated at the same tokens.
+        probe_batch: Most rollouts generated at once to measure or screen prompts and for the evaluation at the end, and
+            most judgments at once; by default as many as a step trains on. More are faster, and need more memory.
+        max_judgment_length: Most tokens of a judgment, for methods that ask the policy (METIS); by default what the
+            judgment's format needs.
+        judgments_per_step: Most judgments of a step that are written to `judgments.jsonl`, for methods that ask the
+            policy (METIS): the best, the worst, one that can't be read, and a sample; 0 for none.
+        num_prompts: Size of the pool; by default 4000 for a task, and all prompts of your own data.
+        profile: Folder of a `rollwise profile` of all these prompts. Its pass rates become the columns `difficulty` and
+            `reference_pass_rates`, which AdaRFT, Ordered and BOTS use, and ADCL with `difficulty: column`.
+        eval_prompts: Held-out prompts to evaluate on, of each set; 0 for no evaluation.
+        eval_every: Steps between evaluations. There is also one before the first step, and one after the last.
+        eval_every_tokens: In place of `eval_every`, generated tokens between evaluations: there is one after the first
+            step that reaches each multiple of this number. So runs can be compared at the same tokens.
         num_generations_eval: Rollouts of each held-out prompt.
-        eval_prompts_end: Held-out prompts, of each set, for one larger evaluation at the end of the run: `end/pass@1`
-            and so on in `metrics.jsonl`; 0 for none.
-        num_generations_end: Rollouts of each of these.
+        eval_prompts_end: Held-out prompts, of each set, for a larger evaluation at the end of the run (`end/pass@1`,
+            ... in `metrics.jsonl`); 0 for none.
+        num_generations_end: Rollouts of each prompt in the evaluation at the end.
         eval_aggregate: The score of several sets together: "mean" of the sets, "prompts" (each prompt weighs the same),
             or the name of the set that counts.
-        save_every: Steps between checkpoints. A killed run loses no more than these.
-        keep_checkpoints: How many of the newest to keep.
+        save_every: Steps between checkpoints. A killed run loses no more steps than these.
+        keep_checkpoints: Number of newest checkpoints to keep.
         keep_best: Also keep the checkpoint with the highest score, saved when it is reached: `pass@1` of all sets, or
             `eval/NAME/pass@1` of one. It is `checkpoints/best` in the run's folder. It is chosen on the evaluation
-            prompts, so its score on them is too high; report another set's.
-        seed: Root of everything random. The same seed, machine and versions give the same run.
-        peft: Train a LoRA adapter: options of peft's LoraConfig, for example `--peft.r 16`.
+            prompts, so its score on them is too high; report its score on another set.
+        seed: Seed of all random numbers. The same seed, machine and versions give the same run.
+        peft: Train a LoRA adapter: options of PEFT's LoraConfig, for example `--peft.r 16`.
         out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
-        report_to: Where TRL logs as well: none, tensorboard, trackio, wandb, ...
-        log: Which numbers of the curriculum go to `report_to`: "main" six of them, "all" every one. The run's folder
-            has all of them.
+        report_to: The tracker to which TRL logs as well: none, tensorboard, trackio, wandb, ...
+        log: Which numbers of the curriculum go to the tracker: "main" for six of them, "all" for every one. The run's
+            folder always has all of them.
     """
 
     task: NonEmptyText | None = None

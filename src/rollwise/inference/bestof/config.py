@@ -28,41 +28,43 @@ class BestOfConfig(SampleConfig):
     """Options of `rollwise bestof`.
 
     Args:
-        head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc,
-            adaptive-consistency and check, with an answer chosen by vote (`select`).
-        transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
-        unviable: Use a head that failed the viability gate of `rollwise head evaluate`: value@K not above random@K.
-        policy: none (full best-of-N), prune, early-stop, utility, utility-one-by-one, sequential, until; without a
-            head deepconf, esc (early-stopping self-consistency), adaptive-consistency or check.
-        policy_options: Its own options, for example `--policy_options.threshold 0.4`; warmup and interval follow from
-            the limit of tokens by default, an eighth and a 32nd of it.
-        check: `file.py:function`, text -> bool, for policy check: one candidate after another until one passes. By
-            default the task's own, if it has one.
-        evaluation: A folder of `rollwise head evaluate`, or its evaluation.json: policy, its options, num_generations,
-            mean_k and select are those of its cheapest setting within its tolerance. Warns where model, data or pass
-            rate are not the evaluation's.
-        setting: The name of another setting of that evaluation.
+        head: A success head, made by `rollwise head fit`. Without one the policies are none, deepconf, esc,
+            adaptive-consistency and check, and the answer is chosen by vote (`select`).
+        transfer: Use a head although it was fitted on another model's weights, or does not say on which model.
+        unviable: Use a head although it failed the viability gate of `rollwise head evaluate`: value@K was not above
+            random@K.
+        policy: With a head: none (full best-of-N), prune, early-stop, utility, utility-one-by-one, sequential, until.
+            Without one: none, deepconf, esc (early-stopping self-consistency), adaptive-consistency or check.
+        policy_options: The policy's own options, for example `--policy_options.threshold 0.4`. By default `warmup` is
+            an eighth of `max_completion_length`, and `interval` a 32nd.
+        check: For policy check: `file.py:function`, text -> bool. Candidates are drawn one after another until one
+            passes. By default the task's own check, if it has one.
+        evaluation: A folder of `rollwise head evaluate`, or its evaluation.json. Takes policy, policy_options,
+            num_generations, mean_k and select from its cheapest setting within its tolerance. Warns if model, data or
+            pass rate differ from the evaluation's.
+        setting: With `evaluation`, the name of another of its settings.
         num_generations: Candidates of each prompt.
-        mean_k: Adaptive K: this many candidates on average, more for prompts that look hard, by the percentile rank of
-            V(x); at most `num_generations` each.
-        select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority; with policy
-            deepconf, confident, its own: those vote that are as confident as its threshold; with policy check, checked:
-            those vote whose text passes, or all if none does.
+        mean_k: Adaptive K: draw this many candidates on average, more for prompts that look hard by the percentile rank
+            of V(x), and at most `num_generations`.
+        select: How the answer is chosen: value-end (the default with a head), majority or weighted-majority. Policy
+            deepconf also has confident: the candidates at or above its threshold vote. Policy check also has checked:
+            the candidates that pass vote, or all if none passes.
         task: The task whose verifier scores the file's prompts. Without one, and without a reward, nothing is scored.
-        split: "eval" for a task's held-out prompts, as by default, "train" for its training ones. A file is taken whole
-            by default.
+        split: Of a task, "eval" for the held-out prompts (the default) or "train" for the training ones. By default a
+            file is taken whole.
         temperature: Sampling temperature.
         top_k: Draw from this many of the likeliest tokens; 0 for all.
-        max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
-        slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.
-        base_url: Instead of loading the model, ask a server that speaks OpenAI's routes, up to and with its version, as
-            in http://localhost:8000/v1. Each candidate is a streamed request, closed to give it up. `model` is then the
-            name by which the server knows it. `head` is a folder of `rollwise head export`, which the server (vLLM)
-            serves; policies that need no head run on any server.
-        route: "completions" or "chat"; by default completions with a head or policy deepconf, which need it, else chat.
-        timeout: Seconds of silence of a server after which a request is given up and tried again.
-        retries: How often a request to a server that fails (429, 5xx, a lost connection, silence) is tried again.
-        api_key_env: Environment variable that holds the server's key; local servers mostly need none.
+        max_completion_length: Most tokens of a candidate; by default the task's own limit, 512 for a file.
+        slots: Most candidates generated at once, with `base_url` in flight at once; fewer need less memory.
+        base_url: Instead of loading the model, ask this server with OpenAI's routes. Give the URL with its version,
+            such as http://localhost:8000/v1. Each candidate is a streamed request; closing the stream stops it. `model`
+            is then the server's name for the model, and `head` a folder of `rollwise head export`, which the server
+            (vLLM) serves. Policies without a head run on any server.
+        route: The server's route, "completions" or "chat"; by default completions with a head or policy deepconf, which
+            need it, else chat.
+        timeout: Seconds without an answer from the server after which a request is tried again.
+        retries: How often a request to the server that fails (429, 5xx, a lost connection, a timeout) is tried again.
+        api_key_env: Environment variable that holds the server's key; most local servers need none.
         keep_texts: "chosen" for the chosen text only, "all" for every candidate's text, tokens and values.
         out: The folder; by default bestof/NAME-POLICY.
 

@@ -69,7 +69,7 @@ class Answers:
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return (
             f"{len(self.lines):,} prompts, policy {policy}, {self._candidates(policy)}: {scored}"
-            f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
+            f"{mean['row_forwards']:.1f} row-forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
             f"candidates carried to the end{took}\n{'' if self.spent is None else self.spent.words()}{notes}"
             f"{self.path}: config.yaml, model.json, answers.jsonl\n"
         )

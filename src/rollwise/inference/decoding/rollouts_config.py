@@ -16,8 +16,8 @@ class RolloutsConfig(SampleConfig):
     """Options of `rollwise rollouts`.
 
     Args:
-        split: "train" for a task's training prompts, as by default, "eval" for its held-out ones. A file is taken
-            whole by default; "train" is four fifths of its prompts, "eval" the others, by a hash of the prompt.
+        split: Of a task, "train" for the training prompts (the default) or "eval" for the held-out ones. By default a
+            file is taken whole; "train" is four fifths of its prompts and "eval" the others, by a hash of the prompt.
         num_generations: Rollouts of each prompt.
         batch_size: Rollouts generated at once; smaller needs less memory.
         out: The folder; by default rollouts/NAME-SPLIT.

@@ -29,7 +29,7 @@ class DecodingOptions(DrawingOptions):
         slots: Most candidates in the batch at once, of all prompts together.
         rows: `slots`, `padded` (models with sliding windows or recurrent layers: freed rows are not refilled), or
             `auto`.
-        seed: Root of everything random.
+        seed: Seed of all random numbers.
 
     Raises:
         ConfigError: an option is out of its range.

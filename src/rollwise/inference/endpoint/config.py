@@ -38,54 +38,56 @@ class EndpointConfig:
         data: A .jsonl, .json, .csv or .parquet file with a column of prompts.
         prompt_column: The column of prompts: text or chat messages. It may be a path into nested columns, such as
             `extra_info.question`.
-        where: Rows that are used: `COLUMN OP VALUE`, for example "difficulty >= 3", with ==, !=, <, <=, >, >=, in, not
-            in. Of several conditions all must hold.
+        where: Use only the rows for which `COLUMN OP VALUE` holds, for example "difficulty >= 3". OP is one of ==, !=,
+            <, <=, >, >=, in, not in. If several conditions are given, all must hold.
         template: The text of the prompt, with the columns in braces, for example "{prompt} Put the answer in
-            \boxed{{}}." Or `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
-        base_url: The endpoint, up to and with its version, as in http://localhost:8000/v1.
-        model: The name by which it knows the model.
-        out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
+            \boxed{{}}." Or the name of a paper's template: `boxed` (METIS), `sec` or `sec-math` (SEC).
+        base_url: The URL of the endpoint with its version, such as http://localhost:8000/v1.
+        model: The endpoint's name for the model.
+        out: File of the results, a JSON line for each prompt; by default consistency/NAME-RULE.jsonl.
         rule: "adaptive" stops once the majority is safe, "esc" once all answers of a window agree, "full" never.
         num_generations: Most samples of a prompt.
-        window: Samples between two looks at the rule; by default 1 for adaptive, 5 for esc (or `num_generations`, where
-            that is less), all for full.
-        threshold: For adaptive: how sure the majority must be; by default 0.95.
-        same: When two answers are one, for the votes and for "right": "text" (4.0 is 4, and case, spaces and commas do
-            not matter) or "math" (\frac{1}{2} is 0.5, 10\% is 10; needs the extra [math]).
-        answer_function: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last
-            number): a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
+        window: The rule is applied each time this many samples have been added; by default 1 for adaptive, 5 for esc
+            (or `num_generations` if that is less), all for full.
+        threshold: For adaptive: the probability that the majority stays the majority at which it stops; by default
+            0.95.
+        same: How answers are compared, in votes and with the recorded answer: "text" (4.0 is 4; case, spaces and commas
+            do not matter) or "math" (\frac{1}{2} is 0.5, 10\% is 10; needs the extra [math]).
+        answer_function: A function of a completion's text that returns its answer or None, such as
+            `answers.py:last_line`. By default the answer is in the last \boxed{}, in <answer>, or after #### or "the
+            answer is", else it is the last number.
         route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
         system: A system message before each prompt, with route chat.
         temperature: Sampling temperature. The samples must differ, or agreement means nothing.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_completion_length: Most tokens of a sample; one that is cut off counts as having no answer.
-        stop: Texts with which a sample ends, besides the end of text, for example `--stop "</answer>"`. A server leaves
-            them out of its reply; they are put back.
-        seed: Sent along if given, another for each request of each prompt; some endpoints ignore it.
-        extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
+        stop: Texts that end a sample, besides the end of text, for example `--stop "</answer>"`. A server leaves them
+            out of its reply; they are put back.
+        seed: If given, each request is sent with a seed of its own, made from this one; some endpoints ignore it.
+        extra: Further fields of each request, for example `--extra '{"top_k": 20}'`.
         id: The file's column of ids; without one a prompt's id is the hash of its content.
         answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
             `ground_truth` or the like, if there is one.
-        reward: Instead of the recorded answer: a reward function of TRL's signature, as `rewards.py:accuracy`, says
-            whether the chosen answer is right. It is given the first completion with that answer.
-        reward_low: The least reward of that function.
-        reward_high: The greatest reward of that function.
-        solved_at: The reward from which on an answer is right; by default the greatest.
-        num_prompts: Only this many of the first prompts.
+        reward: A reward function of TRL's signature, such as `rewards.py:accuracy`, that says whether the chosen answer
+            is right, in place of the recorded answer. It scores the first completion with that answer.
+        reward_low: The lowest reward of that function.
+        reward_high: The highest reward of that function.
+        solved_at: The lowest reward with which an answer counts as right; by default `reward_high`.
+        num_prompts: Use only the first prompts, this many.
         concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.
-        n: Most samples asked for in one request, which share the prompt's tokens; by default as many as are wanted at
-            once. 1 for a server that refuses more, or gives one whatever is asked.
-        ahead: Samples of a prompt asked for beyond those that the rule can't do without, so that they are under way
-            should they be needed: less time, more tokens. What is not needed is cancelled. By default, and with the
-            default window: as many as cost what reading the prompt once more costs, in the same request.
-        stream: Ask for streams. Without, a reply comes whole: a cancelled one is paid for, and a long one is silent.
-        timeout: Seconds of silence after which a request is given up and tried again.
-        retries: How often a request that fails (429, 5xx, a lost connection, silence) is tried again, with growing
+        n: Most samples of one request, which share the prompt's tokens; by default as many as are wanted at once. Give
+            1 for a server that refuses more, or always returns one.
+        ahead: How many samples to request beyond the fewest with which the rule could stop. More take less time and
+            cost more tokens; those that are not needed are cancelled. By default, and with the default window, as many
+            as cost the same as reading the prompt again, in the same request.
+        stream: Stream the replies. Without streams a cancelled reply is paid for in full, and a long one may time out.
+        timeout: Seconds without an answer after which a request is tried again.
+        retries: How often a request that fails (429, 5xx, a lost connection, a timeout) is tried again, with growing
             waits.
-        price_in: Price of a million input tokens, to show what was paid and saved.
-        price_out: Price of a million output tokens; give both or none.
-        api_key_env: Environment variable that holds the key; local servers mostly need none.
-        keep_texts: Keep the completions in the file, not their answers alone.
+        price_in: Price of a million input tokens; the summary then says what was paid and saved.
+        price_out: Price of a million output tokens; give both prices or none.
+        api_key_env: Environment variable that holds the key; most local servers need none.
+        keep_texts: Keep the completions in the file, not only their answers.
 
     Raises:
         ConfigError: an option is missing or out of its range.

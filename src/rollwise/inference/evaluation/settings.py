@@ -83,28 +83,28 @@ class EvaluationConfig:
         num_generations: Candidates of best-of-N.
         seeds: Number of seeds, at least 3.
         select: How the answer is chosen: value-end, majority or weighted-majority.
-        warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
-        interval: Steps between two decisions; a 32nd of the limit.
+        warmup: First step at which candidates may be stopped; by default an eighth of the token limit, 128 of 1024.
+        interval: Steps between two decisions; by default a 32nd of the token limit.
         thresholds: Thresholds of `prune`.
         prune_keep: Running candidates that `prune` keeps.
         taus: Thresholds of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best, and
             which looks at every step.
-        betas: Of `utility` (section 3.2), of `utility-at-once` (the same, costs in units of a typical candidate, B.5),
-            and of `utility-one-by-one`.
+        betas: Values of beta of `utility` (section 3.2), of `utility-at-once` (the same, with costs in units of a
+            typical candidate, B.5), and of `utility-one-by-one`.
         gammas: Charges on the longest candidate, of `utility-one-by-one` with each of `betas`.
-        sequential_betas: Of `sequential`, one candidate at a time, and two.
+        sequential_betas: Values of beta of `sequential`, one candidate at a time and two at a time.
         untils: Thresholds of `until`, one candidate at a time.
-        mean_ks: Mean numbers of candidates of adaptive K, alone and with `prune` (the blend), from 1; K and more are
+        mean_ks: Mean numbers of candidates of adaptive K, alone and with `prune` (the blend). Numbers of K or more are
             left out.
-        windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
-        confidences: Thresholds of the peer `adaptive-consistency`.
-        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates, at most 16, set
-            its threshold, and a group of tokens is `warmup` long, at most 2048.
-        tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
+        windows: Window sizes of `esc`, which needs no head: votes by windows, stopped once a window agrees.
+        confidences: Thresholds of `adaptive-consistency`, which needs no head.
+        keeps: For `deepconf`, which needs no head: the percent of most confident candidates that it keeps. K/2
+            candidates, at most 16, set its threshold; a group of tokens is `warmup` long, at most 2048.
+        tolerance: Accuracy that a setting may lose on the half of the prompts on which it is chosen.
         resamples: Resamples of the bootstrap over prompts.
-        live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
-            families' operating points (none of them with a head that failed the viability gate), `all`, `no`, or names
-            of settings, separated by commas.
+        live: Which settings are also run live, to measure seconds: `front` for the baseline, those on a front and the
+            families' operating points (none of these if the head failed the viability gate), `all`, `no`, or names of
+            settings, separated by commas.
     """
 
     limit: Count
@@ -146,15 +146,15 @@ class EvaluationInputs:
     """On what `rollwise head evaluate` works.
 
     Args:
-        rollouts: A folder of `rollwise rollouts`, of prompts not fitted on.
+        rollouts: A folder of `rollwise rollouts`, of prompts that the head was not fitted on.
         head: A file of `rollwise head fit`.
         model: Folder, hub id or embedded; by default the model that made the rollouts.
         out: The folder; by default ROLLOUTS/evaluation.
         num_prompts: Decode only this many of the first prompts; by default all.
         slots: Most candidates in the batch at once, of all prompts together.
-        check: `file.py:function`, text -> bool: adds a policy that needs no head and draws candidates until the text
-            passes; by default the task's own check.
-        fitted: Take rollouts of prompts that the head was fitted on as well.
+        check: `file.py:function`, text -> bool. Adds a policy without a head that draws candidates until one passes; by
+            default the task's own check.
+        fitted: Also use rollouts of prompts that the head was fitted on.
     """
 
     rollouts: str

@@ -21,19 +21,21 @@ class FitConfig:
         rollouts: Folders of `rollwise rollouts`.
         out: The file to write.
         model: Folder, hub id or embedded; by default the model that made the rollouts.
-        method: Solved to convergence (convex), or the paper's optimiser.
-        rewards: Reward states, rising; by default the distinct rewards of the rollouts.
-        states: What the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1.
+        method: "convex" solves the fit to convergence, "paper" uses the paper's optimiser.
+        rewards: Reward states, in rising order; by default the distinct rewards of the rollouts.
+        states: What the reward states are: "rewards" for the rollouts' own, "structured" for the paper's incoherent 0,
+            coherent 0.1, correct 1.
         coherent: For structured states: `file.py:function`, (prompt, completion) -> bool, says whether a failure is
-            coherent, a rule or a language model. It is asked of failures alone, and its answers are kept in
-            OUT.coherence.jsonl. By default Countdown's kinds of failure say so.
-        least_share: The least share of the rollouts in each structured state; 0.15 by default.
+            coherent. It may be a rule or ask a language model. It is called for failures only, and its answers are kept
+            in OUT.coherence.jsonl. By default Countdown's kinds of failure decide.
+        least_share: The smallest share of the rollouts that each structured state must have; 0.15 by default.
         edges: Edges of the bins of remaining tokens; by default 7 bins up to the longest rollout.
-        verdict: Also fit what finished candidates are judged by; false for the paper's value_end (convex).
+        verdict: Also fit a verdict, by which finished candidates are judged; false judges them by the paper's value_end
+            (convex).
         l2: Factor of the squared norm (convex).
-        weighting: Every position counts alike, or every rollout (convex).
-        num_prompts: Fit on the rollouts of this many prompts, at random; of several numbers, as in [64,128,256], a head
-            each, OUT with the number in its name. `rollwise head matrix` shows their AUC. By default all.
+        weighting: What counts alike in the fit: every position, or every rollout (convex).
+        num_prompts: Fit on the rollouts of this many prompts, drawn at random; by default all. Several numbers, such as
+            [64,128,256], fit a head each, to OUT with the number in its name. `rollwise head matrix` shows their AUC.
         max_positions: Use a uniform sample of at most this many positions; by default 100,000 (convex), or all (paper).
         seed: Seed of that sample, and of the order of the paper's optimiser.
 

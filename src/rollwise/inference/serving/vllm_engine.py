@@ -119,7 +119,7 @@ class VLLMDecoder:
             requests: The prompts.
             k: Candidates of each, or (N,) of each its own.
             policy: Spends compute by the signal.
-            seed: Root of everything random.
+            seed: Seed of all random numbers.
             at_once: Prompts given to the engine at a time; it queues what does not fit.
 
         Raises:

@@ -32,7 +32,7 @@ class PromptJudged(JudgeHolder, Composite):
         pool: needs what `history` and the judge need.
         history: the method that chooses the candidates, unbound.
         judge: a judge of `measure`, or its name.
-        judge_options: of a judge by name.
+        judge_options: options of a judge that is given by name.
         candidate_multiplier: m.
         **core: see `CoreOptions`.
 
