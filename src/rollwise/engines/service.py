@@ -149,12 +149,16 @@ class CurriculumService(Saving):
         return self.run(lambda: self.desk.curriculum.lessons())
 
     def lose(self, worker: str) -> int:
-        """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late."""
-        held = self.desk.in_flight.of
+        """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late.
+
+        Its asks are forgotten, so that another worker of this name gets tickets of its own.
+        """
+        in_flight = self.desk.in_flight
 
         def lose() -> int:
-            ids = held(worker)
+            ids = in_flight.of(worker)
             self.desk.expire(ids)
+            in_flight.forget(worker)
             return len(ids)
 
         return self.run(lose)
