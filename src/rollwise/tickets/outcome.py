@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.errors import ConfigError, RewardError
+from rollwise.errors import ConfigError, RewardError, TicketError
 
 LARGEST_ADVANTAGE = 1e12
 """The largest size of an advantage that is taken.
@@ -61,6 +61,21 @@ class Outcome:
     labels: Sequence[str | None] | None = None
     mean: float | None = None
     count: int | None = None
+
+
+def outcomes_of(told: Any) -> list[Any]:
+    """What a `tell` was given, as a list: an outcome, or several.
+
+    Raises:
+        TicketError: it is neither.
+    """
+    if isinstance(told, Outcome):
+        return [told]
+    try:
+        several = iter(told)
+    except TypeError:
+        raise TicketError(f"tell takes an Outcome or a list of them, got {shown(told)}") from None
+    return list(several)
 
 
 @dataclass(frozen=True, slots=True)
