@@ -193,6 +193,8 @@ def read_numbers(name: str, values: Any, ticket_id: str) -> np.ndarray:
         reason = f" ({shown(str(error))})"
     if any(getattr(part, "requires_grad", False) for part in parts):
         reason = "; detach the tensor first: `.detach()`"
+    elif "BFloat16" in reason:
+        reason = "; numpy has no bfloat16, so convert the tensor first: `.float()`"
     raise RewardError(f"{name} of ticket {ticket_id!r} must be a list of real numbers, got {shown(values)}{reason}")
 
 
