@@ -225,3 +225,14 @@ def test_a_worker_with_the_name_of_a_lost_one_gets_tickets_of_its_own() -> None:
     assert not {ticket.id for tickets in again for ticket in tickets} & {ticket.id for ticket in told + lost}
     assert service.tell(outcomes([*again[0], *again[1]])).taken == 4
     assert service.ask(2, worker="v", request="0") == other
+
+
+def test_a_lost_worker_that_waited_gets_no_tickets() -> None:
+    """It was given those that its own loss had freed, and nobody lost it again."""
+    service = make(6, max_open=4)
+    service.ask(4, worker="w")
+    waiting = service.put_ask(2, "w", "r1", None, None, 60.0)
+    service.serve()
+    assert service.lose("w") == 4
+    assert (waiting.result(0), service.status()["by_worker"], service.status()["waiting"]) == ([], {}, 0)
+    assert len(service.ask(4, worker="v")) == 4

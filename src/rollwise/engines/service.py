@@ -151,17 +151,9 @@ class CurriculumService(Saving):
     def lose(self, worker: str) -> int:
         """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late.
 
-        Its asks are forgotten, so that another worker of this name gets tickets of its own.
+        Its asks are forgotten, so that another worker of this name gets tickets of its own; one that waits gets none.
         """
-        in_flight = self.desk.in_flight
-
-        def lose() -> int:
-            ids = in_flight.of(worker)
-            self.desk.expire(ids)
-            in_flight.forget(worker)
-            return len(ids)
-
-        return self.run(lose)
+        return self.run(lambda: self.desk.lose(worker))
 
     # ---- what is known ----
 
