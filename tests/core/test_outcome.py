@@ -107,10 +107,12 @@ def test_tensors() -> None:
     curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
     (ticket,) = curriculum.ask(1)
     attached = torch.tensor([1.0, 0.0], requires_grad=True)
+    half = torch.ones(2, dtype=torch.bfloat16)
     for bad, remedy in (
         (attached, r"\.detach\(\)"),
         ([*attached], r"detach"),
-        (torch.tensor([1.0, 0.0], dtype=torch.bfloat16), "BFloat16"),
+        (half, r"convert the tensor first: `\.float\(\)`"),
+        ([*half], r"\.float\(\)"),
     ):
         for outcome in (rw.Outcome(ticket.id, bad), rw.Outcome(ticket.id, [1, 0], advantages=bad)):
             with pytest.raises(rw.RewardError, match=remedy):

@@ -201,6 +201,8 @@ def test_what_is_no_outcome_is_refused_at_once() -> None:
     [ticket] = service.ask(1)
     with pytest.raises(rw.TicketError, match="tell takes Outcome objects, got dict"):
         service.tell([rw.Outcome(ticket.id, [1]), {"ticket_id": ticket.id}])  # type: ignore[list-item]
+    with pytest.raises(rw.TicketError, match="tell takes an Outcome or a list of them, got None"):
+        service.tell(None)  # type: ignore[arg-type]
     assert service.ticket_status(ticket.id) == "open"
 
 

@@ -194,10 +194,45 @@ def test_a_lost_worker_gives_up_its_tickets() -> None:
 
 
 def test_answered_asks_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_flight, "REQUESTS_KEPT", 3)
+    monkeypatch.setattr(in_flight, "ANSWERS_KEPT", 3)
     service = make()
     first = service.ask(1, worker="w", request="r0")
     for number in range(1, 4):
         service.ask(1, worker="w", request=f"r{number}")
     assert service.ask(1, worker="w", request="r0") != first
     assert len(service.desk.in_flight._requests) == 3
+
+
+def test_answers_are_remembered_by_their_tickets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """65,536 asks of 256 tickets each, with prompts read from the disk, were many gigabytes."""
+    monkeypatch.setattr(in_flight, "ANSWERS_KEPT", 8)
+    service = make()
+    for number in range(4):
+        service.ask(4, worker="w", request=f"r{number}")
+    assert [request for _, request in service.desk.in_flight._requests] == ["r2", "r3"]
+    large = service.ask(20, worker="w", request="large")
+    assert service.ask(20, worker="w", request="large") == large
+
+
+def test_a_worker_with_the_name_of_a_lost_one_gets_tickets_of_its_own() -> None:
+    """It would roll out prompts that were told long ago, and its outcomes would be repeated ones."""
+    service = make()
+    told, lost = (service.ask(2, worker="w", request=str(turn)) for turn in range(2))
+    other = service.ask(2, worker="v", request="0")
+    service.tell(outcomes(told))
+    service.lose("w")
+    again = [service.ask(2, worker="w", request=str(turn)) for turn in range(2)]
+    assert not {ticket.id for tickets in again for ticket in tickets} & {ticket.id for ticket in told + lost}
+    assert service.tell(outcomes([*again[0], *again[1]])).taken == 4
+    assert service.ask(2, worker="v", request="0") == other
+
+
+def test_a_lost_worker_that_waited_gets_no_tickets() -> None:
+    """It was given those that its own loss had freed, and nobody lost it again."""
+    service = make(6, max_open=4)
+    service.ask(4, worker="w")
+    waiting = service.put_ask(2, "w", "r1", None, None, 60.0)
+    service.serve()
+    assert service.lose("w") == 4
+    assert (waiting.result(0), service.status()["by_worker"], service.status()["waiting"]) == ([], {}, 0)
+    assert len(service.ask(4, worker="v")) == 4

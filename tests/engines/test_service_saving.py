@@ -294,3 +294,4 @@ def test_the_state_of_a_curriculum_alone_is_taken() -> None:
     service = make()
     service.load_state_dict(curriculum.state_dict())
     assert service.tell(outcomes(tickets)).taken == 4
+    assert [service.status()["step"] for _ in range(3) if service.ask(1)] == [1, 1, 1]  # an ask is no step

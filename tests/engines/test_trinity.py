@@ -32,6 +32,12 @@ def selector_of(scheduler: Any) -> Any:
     return scheduler.selector if hasattr(scheduler, "selector") else scheduler.tasksets[0].reader.selector
 
 
+def again(make_scheduler: Any, saved: Any, latest: int, *, rows: list[dict[str, Any]] = ROWS) -> Any:
+    """A scheduler that goes on from the state of another one."""
+    state = json.loads(json.dumps({"taskset_states": saved.state_dict(), "latest_iteration": latest}))
+    return make_scheduler(rows, KWARGS, state)
+
+
 def test_a_hook_that_moved_is_named(trinity: Any, make_scheduler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trinity.BaseSelector, "feedback", other_signature)
     with pytest.raises(SilentNoOpError, match=r"BaseSelector\.feedback takes \['nothing'\]"):
@@ -42,12 +48,18 @@ def test_a_resumed_run_asks_as_the_straight_one(make_scheduler: Any) -> None:
     straight = make_scheduler(ROWS, KWARGS, {})
     for _ in range(3):
         step(straight)
-    step(straight, told=False)
-    state = json.loads(json.dumps({"taskset_states": straight.state_dict(), "latest_iteration": 4}))
-    resumed = make_scheduler(ROWS, KWARGS, state)
+    resumed = again(make_scheduler, straight, 3)
     assert [step(straight) for _ in range(4)] == [step(resumed) for _ in range(4)]
     metrics = selector_of(resumed).service.metrics()
-    assert (metrics["told"], metrics["open"]) == (28, 4)
+    assert (metrics["told"], metrics["open"]) == (28, 0)
+
+
+def test_prompts_that_were_in_flight_at_a_save_are_free_after_the_resume(make_scheduler: Any) -> None:
+    """Trinity does not roll them out again: they were in flight for another hundred steps."""
+    killed = make_scheduler(ROWS[:6], KWARGS, {})
+    step(killed, told=False)
+    resumed = again(make_scheduler, killed, 1, rows=ROWS[:6])
+    assert len(step(resumed)) == 4
 
 
 def test_a_mean_without_a_count_is_not_one_rollout_without_contrast(make_scheduler: Any) -> None:

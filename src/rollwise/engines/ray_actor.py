@@ -13,7 +13,7 @@ from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.errors import ConfigError, RollwiseError, check_installed
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.outcome import Outcome, outcomes_of
 from rollwise.tickets.ticket import Ticket
 
 P = ParamSpec("P")
@@ -56,7 +56,7 @@ class RayService:
 
     def tell(self, outcomes: Iterable[Outcome] | Outcome) -> Told:
         """As `CurriculumService.tell`."""
-        told: Told = _get(self.actor.tell.remote([outcomes] if isinstance(outcomes, Outcome) else list(outcomes)))
+        told: Told = _get(self.actor.tell.remote(outcomes_of(outcomes)))
         return told
 
     def advance(self, step: int) -> None:

@@ -149,15 +149,11 @@ class CurriculumService(Saving):
         return self.run(lambda: self.desk.curriculum.lessons())
 
     def lose(self, worker: str) -> int:
-        """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late."""
-        held = self.desk.in_flight.of
+        """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late.
 
-        def lose() -> int:
-            ids = held(worker)
-            self.desk.expire(ids)
-            return len(ids)
-
-        return self.run(lose)
+        Its asks are forgotten, so that another worker of this name gets tickets of its own; one that waits gets none.
+        """
+        return self.run(lambda: self.desk.lose(worker))
 
     # ---- what is known ----
 

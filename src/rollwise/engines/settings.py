@@ -12,7 +12,7 @@ from typing import Any
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
-from rollwise.errors import ShortError, SilentNoOpError
+from rollwise.errors import ConfigError, ShortError, SilentNoOpError
 from rollwise.options import check_mapping, check_options
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
@@ -64,6 +64,11 @@ def make_service(
     if (spec := settings.get("reward_spec")) is not None:
         options["reward_spec"] = RewardSpec(**check_mapping("reward_spec", spec, RewardSpec))
     curriculum = make_curriculum(settings.get("curriculum", "recommended"), **options)
+    if curriculum.allocator is not None:
+        raise ConfigError(
+            f"curriculum_options.allocator={type(curriculum.allocator).__name__} gives each prompt its own number of "
+            "rollouts, and this engine makes as many of each; leave the allocator out, or train with TRL or verl"
+        )
     curriculum.bind(pool)
     return CurriculumService(
         curriculum, folder=folder, **{name: settings[name] for name in SERVICE if name in settings}

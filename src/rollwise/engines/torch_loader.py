@@ -10,7 +10,7 @@ from rollwise.engines.serving.calls import Told
 from rollwise.engines.settings import advance_one, ask_all
 from rollwise.errors import ConfigError, StateError
 from rollwise.pool import PromptPool
-from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.outcome import Outcome, outcomes_of
 
 
 class TicketedDataset:
@@ -80,11 +80,11 @@ class TicketedDataset:
         tickets = ask_all(self.service, len(indices), n_rollouts=self.n_rollouts, timeout=self.timeout)
         return [{**self.rows[self.pool.slot(t.prompt_id)], self.ticket_key: t.id} for t in tickets]
 
-    def tell(self, outcomes: Iterable[Outcome]) -> Told:
+    def tell(self, outcomes: Iterable[Outcome] | Outcome) -> Told:
         """Learn from outcomes, as `CurriculumService.tell`; before the first batch, keep them until it is asked for."""
         if self._begun:
             return self.service.tell(outcomes)
-        self._early.extend(outcomes)
+        self._early += outcomes_of(outcomes)
         return Told(taken=0, repeated=0)
 
     def advance(self, step: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from trinity.buffer.selector.selector import BaseSelector
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split, tell_all
+from rollwise.engines.settings import LOADER, advance_one, ask_all, make_service, pool_of, split, tell_all
 from rollwise.errors import ConfigError, StateError
 from rollwise.tickets.outcome import Outcome
 
@@ -70,7 +70,7 @@ class CurriculumSelector(BaseSelector):
             SilentNoOpError: no feedback has ever come.
             ShortError: fewer prompts are free.
         """
-        tickets = ask_all(self.service, batch_size, n_rollouts=self.n_rollouts, hint=_SILENT)
+        tickets = ask_all(self.service, batch_size, n_rollouts=self.n_rollouts, worker=LOADER, hint=_SILENT)
         indices = [self.pool.slot(ticket.prompt_id) for ticket in tickets]
         return (indices, {}) if return_extra_info else indices
 
@@ -91,11 +91,14 @@ class CurriculumSelector(BaseSelector):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a saved state; Trinity hands `{"current_index": 0}` over at a fresh start.
 
+        What was in flight at the save, as in its fully asynchronous mode, is lost there, so those tickets expire.
+
         Raises:
             StateError: the state is of another selector.
         """
         if "rollwise" in state_dict:
             self.service.load_state_dict(state_dict["rollwise"])
+            self.service.lose(LOADER)
         elif state_dict.get("current_index", 0):
             raise StateError(
                 f"the checkpoint holds another selector's state, {dict(state_dict)}; resume with that selector, or "

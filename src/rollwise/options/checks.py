@@ -91,7 +91,7 @@ def check_ids(name: str, value: Any) -> list[str]:
     """`value` as a list; `ConfigError` unless it is several texts."""
     ids = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
     if ids is None or not all(isinstance(one, str) for one in ids):
-        raise ConfigError(f"{name} must be a list of prompt ids, got {str(value)[:80]}")
+        raise ConfigError(f"{name} must be a list of ids, got {str(value)[:80]}")
     return ids
 
 

@@ -15,7 +15,7 @@ from rollwise.snapshot import deferred
 from rollwise.tickets.contrast import RANDOM_LANES
 from rollwise.tickets.entry import Entry, pack, unpack
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.outcome import Outcome, outcomes_of, shown
 from rollwise.tickets.plain import read_plain
 from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, is_continued, make_tickets, parse
 from rollwise.tickets.told import Checked, Learner, Refused, Told, read_outcome
@@ -147,7 +147,7 @@ class Ledger:
             TicketError: a ticket is unknown, of another incarnation, told already, or named twice.
             RewardError: see `read_outcome`.
         """
-        listed = list(_rows(outcomes))
+        listed = outcomes_of(outcomes)
         checked = self._check_plain(listed, learner)
         if checked is not None:
             return checked
@@ -158,7 +158,7 @@ class Ledger:
 
     def sift(self, outcomes: Iterable[Outcome], learner: Learner) -> tuple[Checked, list[Refused]]:
         """The valid outcomes, and the others with their reasons; nothing changes."""
-        listed = list(_rows(outcomes))
+        listed = outcomes_of(outcomes)
         if (plain := self._check_plain(listed, learner)) is not None:
             return plain, []
         rows: Rows = {}
@@ -289,12 +289,3 @@ class Ledger:
 
 def _with_none(numbers: np.ndarray) -> list[float | None]:
     return [None if number != number else number for number in numbers.tolist()]
-
-
-def _rows(outcomes: Any) -> Iterable[Any]:
-    if isinstance(outcomes, Outcome):
-        return [outcomes]
-    try:
-        return iter(outcomes)  # type: ignore[no-any-return]
-    except TypeError:
-        raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.errors import ConfigError, RewardError
+from rollwise.errors import ConfigError, RewardError, TicketError
 
 LARGEST_ADVANTAGE = 1e12
 """The largest size of an advantage that is taken.
@@ -61,6 +61,21 @@ class Outcome:
     labels: Sequence[str | None] | None = None
     mean: float | None = None
     count: int | None = None
+
+
+def outcomes_of(told: Any) -> list[Any]:
+    """What a `tell` was given, as a list: an outcome, or several.
+
+    Raises:
+        TicketError: it is neither.
+    """
+    if isinstance(told, Outcome):
+        return [told]
+    try:
+        several = iter(told)
+    except TypeError:
+        raise TicketError(f"tell takes an Outcome or a list of them, got {shown(told)}") from None
+    return list(several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +193,8 @@ def read_numbers(name: str, values: Any, ticket_id: str) -> np.ndarray:
         reason = f" ({shown(str(error))})"
     if any(getattr(part, "requires_grad", False) for part in parts):
         reason = "; detach the tensor first: `.detach()`"
+    elif "BFloat16" in reason:
+        reason = "; numpy has no bfloat16, so convert the tensor first: `.float()`"
     raise RewardError(f"{name} of ticket {ticket_id!r} must be a list of real numbers, got {shown(values)}{reason}")
 
 

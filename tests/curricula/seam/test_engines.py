@@ -97,6 +97,16 @@ def test_metis_keeps_the_predicted_variance_of_open_tickets() -> None:
 # ---- means ----
 
 
+@pytest.mark.parametrize("wrong", ["t0", None, "tickets", [["t0"]]])
+def test_what_expires_is_named_by_ids(wrong: Any) -> None:
+    """A single id was read letter by letter, and nothing expired without a word."""
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b"]), seed=0)
+    tickets = curriculum.ask(2)
+    with pytest.raises(rw.ConfigError, match="ticket_ids must be a list of ids, got"):
+        curriculum.expire(tickets if wrong == "tickets" else wrong)
+    assert curriculum.expire(ticket.id for ticket in tickets) == 2
+
+
 @pytest.mark.parametrize("how", [{"rewards": [1, 0] * 4}, {"mean": 0.5}, {"mean": 0.5, "count": 8}])
 def test_means_alone_are_no_groups_without_contrast(how: dict[str, Any]) -> None:
     """24 asks of 8 told 0.5: once an effective ratio of 0, and all 64 prompts hopeless."""

@@ -10,6 +10,7 @@ import numpy as np
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.errors import TicketError
+from rollwise.options import check_ids
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket, TicketStatus
@@ -156,9 +157,10 @@ class Telling(Asking):
             How many were closed.
 
         Raises:
+            ConfigError: something else than a list of ids. Nothing has changed then.
             ConcurrentUseError: another call is running. Nothing has changed.
         """
-        freed = self.ledger.expire_these(ticket_ids)
+        freed = self.ledger.expire_these(check_ids("ticket_ids", ticket_ids))
         self._release(freed[~self.ledger.open[freed]])
         self.counters["expired"] += len(freed)
         return len(freed)

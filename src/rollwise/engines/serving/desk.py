@@ -100,6 +100,17 @@ class Desk:
         self.in_flight.remove(ticket_ids)
         self._exhausted = False
 
+    def lose(self, worker: str) -> int:
+        """Close the tickets of a worker that is gone, forget its asks, and give those that wait nothing; how many."""
+        ids = self.in_flight.of(worker)
+        self.expire(ids)
+        self.in_flight.forget(worker)
+        for ask in self.waiting:
+            if ask.worker == worker:
+                ask.tickets.clear()
+                ask.finish()
+        return len(ids)
+
     # ---- a round ----
 
     def _take_up(self, ask: Ask) -> None:

@@ -13,8 +13,8 @@ from rollwise.tickets.ticket import Ticket
 
 Held = tuple[dict[str, str], list[tuple[str | None, str, list[str]]]]
 """Ticket id -> worker; and worker, request and ticket ids of answered asks."""
-REQUESTS_KEPT = 65_536
-"""How many answered asks are remembered, so that they can be given again."""
+ANSWERS_KEPT = 65_536
+"""How many answered asks, and tickets of them, are remembered, so that these can be given again."""
 
 
 class InFlight:
@@ -37,6 +37,7 @@ class InFlight:
         self._out: OrderedDict[str, tuple[str | None, float]] = OrderedDict()
         self.by_worker: Counter[str | None] = Counter()
         self._requests: OrderedDict[tuple[str | None, str], list[Ticket]] = OrderedDict()
+        self._answers = 0  # tickets in `_requests`
 
     def __len__(self) -> int:
         return len(self._out)
@@ -90,14 +91,20 @@ class InFlight:
     # ---- asks that are given again ----
 
     def remember(self, worker: str | None, request: str, tickets: Sequence[Ticket]) -> None:
-        """The answer to an ask, for as long as it is among the last `REQUESTS_KEPT`."""
+        """The answer to an ask, for as long as it and its tickets are among the last `ANSWERS_KEPT`."""
+        self._answers += len(tickets) - len(self._requests.pop((worker, request), ()))
         self._requests[worker, request] = list(tickets)
-        while len(self._requests) > REQUESTS_KEPT:
-            self._requests.popitem(last=False)
+        while max(self._answers, len(self._requests)) > ANSWERS_KEPT and len(self._requests) > 1:
+            self._answers -= len(self._requests.popitem(last=False)[1])
 
     def answer(self, worker: str | None, request: str) -> list[Ticket] | None:
         """The answer that this ask got before; None if it is new."""
         return self._requests.get((worker, request))
+
+    def forget(self, worker: str) -> None:
+        """Another worker of this name may name its asks as this one did: it gets tickets of its own."""
+        for key in [key for key in self._requests if key[0] == worker]:
+            self._answers -= len(self._requests.pop(key))
 
     # ---- saving ----
 
@@ -135,6 +142,7 @@ class InFlight:
         self._out.clear()
         self.by_worker.clear()
         self._requests.clear()
+        self._answers = 0
         for ticket in tickets:
             self.add([ticket], holders.get(ticket.id), now)
         for worker, request, ids in requests:

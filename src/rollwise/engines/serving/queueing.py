@@ -12,7 +12,7 @@ from rollwise.engines.serving.calls import Ask, Call, Tell, Told
 from rollwise.engines.serving.desk import Desk
 from rollwise.errors import TicketError
 from rollwise.options import check_number, check_text, check_whole
-from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.outcome import Outcome, outcomes_of, shown
 from rollwise.tickets.ticket import Ticket
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Serving:
 
     def put_tell(self, outcomes: Iterable[Outcome] | Outcome) -> Future[Told]:
         """Queue a `tell`, to be served by the next `serve`."""
-        listed = [outcomes] if isinstance(outcomes, Outcome) else list(outcomes)
+        listed = outcomes_of(outcomes)
         wrong = [outcome for outcome in listed if not isinstance(outcome, Outcome)]
         if wrong:
             raise TicketError(f"tell takes Outcome objects, got {type(wrong[0]).__name__}: {shown(wrong[0])}")
