@@ -401,6 +401,12 @@ def test_a_total_that_falls_is_named(tmp_path: Path) -> None:
     (problem,) = found.problems
     assert "'tokens' falls before step 2" in problem.text
     assert found.headline_axis == "steps"
+    between = lines((0.1, None, None, 0.2), frac_mixed=0.5)  # falls where nothing was evaluated
+    between[2]["tokens"] = 50
+    runs = write_runs(tmp_path / "between", {"uniform": [lines((0.1, 0.2, 0.3, 0.3))], "fast": [between]})
+    found = compare_runs(runs, baseline="uniform")
+    assert "'tokens' falls before step 2" in found.problems[0].text
+    assert set(found.method("fast").axes) == {"steps", "rollouts", "wall_s"}
 
 
 def test_the_same_runs_give_the_same_numbers(tmp_path: Path) -> None:
