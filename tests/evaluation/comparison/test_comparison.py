@@ -485,6 +485,17 @@ def test_mean_scores_are_of_what_all_were_evaluated_in(tmp_path: Path) -> None:
     assert "first evaluated between steps 0 and 1" in str(problem)
 
 
+def test_runs_without_a_stretch_of_steps_in_common(tmp_path: Path) -> None:
+    """By 300 tokens seed 0 came to step 3, where it was first evaluated, and seed 1, of longer answers, to step 1.5."""
+    late = lines((None, None, None, 0.2, 0.3), frac_mixed=0.5)
+    slow = lines((0.1, 0.2, 0.3, 0.3, 0.3), tokens=200, frac_mixed=0.5)
+    found = compare_runs(write_runs(tmp_path, {"uniform": [late, slow]}), baseline="uniform", budget=300)
+    assert found.method("uniform").axes["steps"].curve.x == ()
+    assert found.method("uniform").axes["tokens"].score.mean == pytest.approx((0.2 + 0.25) / 2)
+    assert found.signals == {}
+    assert found.problems[0].kind == "uneven"
+
+
 def test_a_cut_between_two_steps_drops_no_evaluation(tmp_path: Path) -> None:
     """One run spends 1 % more tokens a step, and so is cut at step 1.98: its .5 of step 2 counts all but whole."""
     even = {"uniform": [lines((0.1, 0.2, 0.25))], "fast": [lines((0.1, 0.2, 0.5))]}
