@@ -54,7 +54,7 @@ def parse_yaml(text: str) -> Any:
     """
     yaml = _pyyaml()
     try:
-        return yaml.load(text, Loader=_with_floats(yaml.SafeLoader))
+        return yaml.load(text, Loader=_loader())
     except (yaml.YAMLError, ValueError, RecursionError) as cause:  # ValueError: a date such as 2025-99-99
         raise ValueError(f"is not valid YAML ({' '.join(str(cause).split())})") from cause
 
@@ -136,6 +136,22 @@ def _value_at(whole: Any, keys: tuple[str, ...]) -> Any:
         else:
             whole = next((value for name, value in whole.items() if str(name) == key), None)
     return whole
+
+
+@functools.cache
+def _loader() -> Any:
+    """PyYAML's safe loader, which refuses a key that stands twice: the first one's value would be lost."""
+    yaml = _pyyaml()
+
+    def compose(self: Any, anchor: Any) -> Any:
+        node, seen = yaml.SafeLoader.compose_mapping_node(self, anchor), set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<" and key.value in seen:
+                raise yaml.composer.ComposerError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
+        return node
+
+    return type("Loader", (_with_floats(yaml.SafeLoader),), {"compose_mapping_node": compose})
 
 
 @functools.cache

@@ -1,5 +1,7 @@
-"""On which GPU each run of a comparison is."""
+"""The processes of a comparison: on which GPU each run is, and what two comparisons of one folder leave alone."""
 
+import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 from rollwise.comparing.plan import Run
+from rollwise.comparing.worker import main
 from rollwise.comparing.workers import Workers
 from rollwise.training.config import TrainConfig
 
@@ -54,3 +57,22 @@ def test_each_run_has_one_of_several_gpus(
             next(p for p, run in workers.active.items() if run.seed == 4).wait()
             assert workers.log(runs[4]).read_text() == f"sees {seen[1]}\n"
     assert [workers.log(run).read_text() for run in runs[:4]] == [f"sees {name}\n" for name in seen]
+
+
+def test_a_run_that_another_comparison_trains_keeps_its_timing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, options = tmp_path / "run", tmp_path / "options.json"
+    options.write_text(json.dumps(TrainConfig(task="reversal", out=str(run)).to_dict()))
+    script = (
+        "import sys\nfrom rollwise.runs.folder import RunFolder\n"
+        "with RunFolder(sys.argv[1]).held():\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", script, str(run)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        assert main(str(options), jobs=3, pinned=False) == 1
+        assert not (run / "timing.jsonl").exists()
+        assert "another process is training into" in capsys.readouterr().err
+        other.communicate("")

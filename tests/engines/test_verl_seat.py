@@ -249,6 +249,8 @@ def test_evaluations_join_their_step(tmp_path: Path) -> None:
     assert run.steps.tolist() == [0, 1, 2]
     assert run.column("eval/pass@1")[[0, 2]].tolist() == [0.5, 0.25]
     assert run.column("eval/pass@2")[2] == 0.5
+    one.evaluated(3, {"u4": [1.0, 0.0, 0.0, 0.0], "u5": [0.0, 0.0, math.nan, math.nan]})
+    assert read_run(tmp_path).column("eval/pass@2")[3] == 0.25  # of u4 half of the pairs have the right one
     assert run.column("rollouts").tolist() == [0, 12, 24]
 
 

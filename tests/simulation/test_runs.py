@@ -282,6 +282,23 @@ def test_a_step_without_groups_leaves_the_rest_of_a_grey_curve(tmp_path: Path, m
     assert all(len(line.get_ydata()) == 11 and np.isfinite(line.get_ydata()).all() for line in grey)
 
 
+def test_a_score_is_drawn_at_what_was_spent_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The score of before the first step is at 0 rollouts, that of after the last one at all of them."""
+    from matplotlib.figure import Figure
+
+    config = config_of(methods={"uniform": {"curriculum": "uniform"}}, seeds=1)
+    curves = {"rollouts": [24, 48, 96], "effective_ratio": [0.5, 0.4, 0.3], "score": [0.1, 0.2, 0.3]}
+    run = {"method": "uniform", "seed": 0, "curves": curves, "results": {"score": 0.5, "effective_ratio": 0.4}}
+    specs: list[Any] = []
+    monkeypatch.setattr("rollwise.simulation.curves.save_figure", lambda spec, out: specs.append(spec))
+    draw_curves(config, [run], tmp_path)
+    drawn = []
+    for panel in specs[0].panels:
+        panel(ax := Figure().subplots())
+        drawn.append([line.get_xydata().tolist() for line in ax.lines])
+    assert drawn == [[[[24, 0.5], [48, 0.4], [96, 0.3]]], [[[0, 0.1], [24, 0.2], [48, 0.3], [96, 0.5]]]]
+
+
 def test_a_screening_as_large_as_a_group_is_refused_as_in_training(tmp_path: Path) -> None:
     """All of it was made again, and paid for twice."""
     methods = {"uniform": {"curriculum": "uniform"}, "pilot": {"curriculum": "pilot-commit"}}

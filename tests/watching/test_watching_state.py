@@ -177,6 +177,9 @@ def test_a_step_that_is_written_again_replaces_what_came_after() -> None:
     run.add_metrics({"step": 1, "time": 9.0, "eval/pass@1": 0.5})
     assert run.signal("time").values == [1.0, 8.0]
     assert run.signal("eval/pass@1").values == [0.5]
+    for step, score in ((2, 0.7), (1, 0.6)):  # the evaluation of step 1 is done again, after that of step 2
+        run.add_metrics({"step": step, "eval/pass@1": score})
+    assert run.signal("eval/pass@1").values == [0.6, 0.7]
 
 
 def status(now: float, *rows: dict[str, float], **config: object) -> str:

@@ -14,6 +14,7 @@ import torch
 from rollwise.child_process import end_with
 from rollwise.comparing.timing import note_timing, pin
 from rollwise.errors import RollwiseError
+from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE
 from rollwise.terminal import guard_output, say
 from rollwise.training.config import TrainConfig
@@ -26,8 +27,9 @@ def main(path: str, *, jobs: int, pinned: bool) -> int:
     if pinned:
         pin()
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    note_timing(config.folder, jobs=jobs, pinned=pinned, gpu=gpu)
     try:
+        with RunFolder(config.folder).held():  # what another comparison noted of a run that it trains stays
+            note_timing(config.folder, jobs=jobs, pinned=pinned, gpu=gpu)
         if (config.folder / CONFIG_FILE).exists():
             resume_run(config.folder)
         else:

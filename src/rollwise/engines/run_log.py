@@ -155,7 +155,8 @@ class RunLog:
         scores = {
             "eval/reward": np.mean([np.mean(group) for group in groups]),
             "eval/pass@1": np.mean([np.mean(group) for group in solved]),
-            f"eval/pass@{n}": np.mean([np.mean(group) if n == 1 else any(group) for group in solved]),
+            # Chen et al. 2021, equation 1: prompts with more rewards than n have more chances, too.
+            f"eval/pass@{n}": np.mean([1 - np.prod([_wrong(group, i) for i in range(n)]) for group in solved]),
         }
         self.folder.append(self.folder.metrics, [self._line(step) | {k: float(v) for k, v in scores.items()}])
 
@@ -178,3 +179,8 @@ class RunLog:
         if self.curriculum.reward_spec != self._rewards:
             self._rewards = self.curriculum.reward_spec
             self.folder.write_rewards(self._rewards)
+
+
+def _wrong(group: Sequence[bool], drawn: int) -> float:
+    """The chance that the next rollout drawn of a prompt's is wrong, after so many wrong ones."""
+    return (list(group).count(False) - drawn) / (len(group) - drawn)

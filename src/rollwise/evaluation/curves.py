@@ -77,11 +77,11 @@ def run_curve(run: RunData, column: str, axis: str) -> Curve | None:
     x, y = spending(run, axis), run.column(column)
     if x is None or not np.isfinite(y).any():
         return None
-    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     falls = np.diff(x) < 0
     if falls.any():
-        step = int(run.metrics["step"][np.isfinite(run.column(column))][1:][falls][0])
+        step = int(run.metrics["step"][1:][falls][0])
         raise StateFileError(f"{run.path}: {axis!r} falls before step {step}, but it is a running total; mend the line")
+    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     last = np.append(np.diff(x) > 0, True)  # nothing spent between two evaluations: the later one counts
     return Curve(x[last], y[last])
 

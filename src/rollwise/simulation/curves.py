@@ -39,7 +39,7 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     def panel(name: str, label: str, *, last: bool) -> Any:
         def draw(ax: Any) -> None:
             for method in [*(m for m in best if m not in named), *named]:
-                x, y = finite_pair(*_curve([run["curves"] for run in runs if run["method"] == method], name))
+                x, y = finite_pair(*_curve([run for run in runs if run["method"] == method], name))
                 if method in named:
                     draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=legend_label(method))
                 else:
@@ -84,8 +84,14 @@ def size_panels(
     return (histogram, *(partial(means, part=part) for part in (*believed, "realised")))
 
 
-def _curve(curves: Sequence[dict[str, list[float | None]]], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over seeds, step by step, as far as all of them went: rollouts (T,) and the number (T,)."""
-    steps = min(len(c["rollouts"]) for c in curves)
-    x, y = (np.array([c[key][:steps] for c in curves], dtype=np.float64) for key in ("rollouts", name))
-    return x.mean(axis=0), y.mean(axis=0)
+def _curve(runs: Sequence[Run], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds, point by point, as far as all of them went: rollouts (T,) and the number (T,).
+
+    A step's score is that of before its rollouts, so the curve begins at 0, and ends with the score of after all.
+    """
+    x, y = ([run["curves"][key] for run in runs] for key in ("rollouts", name))
+    if name == "score":
+        x, y = [[0, *own] for own in x], [[*own, run["results"]["score"]] for own, run in zip(y, runs, strict=True)]
+    points = min(map(len, x))
+    x_mean, y_mean = (np.array([own[:points] for own in each], dtype=np.float64).mean(axis=0) for each in (x, y))
+    return x_mean, y_mean

@@ -32,10 +32,11 @@ class Series:
     values: list[float] = field(default_factory=list)
 
     def add(self, step: int, value: float) -> None:
-        """Put in a value; a step that is there already, and all after it, give way."""
-        self.cut(step)
-        self.steps.append(step)
-        self.values.append(value)
+        """Put in a value, in place of one that the step has already."""
+        place = bisect_left(self.steps, step)
+        there = self.steps[place : place + 1] == [step]
+        self.steps[place : place + there] = [step]
+        self.values[place : place + there] = [value]
 
     def at(self, step: int) -> float | None:
         """The value at a step; None where there is none."""

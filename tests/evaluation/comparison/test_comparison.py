@@ -401,6 +401,12 @@ def test_a_total_that_falls_is_named(tmp_path: Path) -> None:
     (problem,) = found.problems
     assert "'tokens' falls before step 2" in problem.text
     assert found.headline_axis == "steps"
+    between = lines((0.1, None, None, 0.2), frac_mixed=0.5)  # falls where nothing was evaluated
+    between[2]["tokens"] = 50
+    runs = write_runs(tmp_path / "between", {"uniform": [lines((0.1, 0.2, 0.3, 0.3))], "fast": [between]})
+    found = compare_runs(runs, baseline="uniform")
+    assert "'tokens' falls before step 2" in found.problems[0].text
+    assert set(found.method("fast").axes) == {"steps", "rollouts", "wall_s"}
 
 
 def test_the_same_runs_give_the_same_numbers(tmp_path: Path) -> None:
@@ -477,6 +483,17 @@ def test_mean_scores_are_of_what_all_were_evaluated_in(tmp_path: Path) -> None:
     (problem,) = found.problems
     assert problem.kind == "uneven"
     assert "first evaluated between steps 0 and 1" in str(problem)
+
+
+def test_runs_without_a_stretch_of_steps_in_common(tmp_path: Path) -> None:
+    """By 300 tokens seed 0 came to step 3, where it was first evaluated, and seed 1, of longer answers, to step 1.5."""
+    late = lines((None, None, None, 0.2, 0.3), frac_mixed=0.5)
+    slow = lines((0.1, 0.2, 0.3, 0.3, 0.3), tokens=200, frac_mixed=0.5)
+    found = compare_runs(write_runs(tmp_path, {"uniform": [late, slow]}), baseline="uniform", budget=300)
+    assert found.method("uniform").axes["steps"].curve.x == ()
+    assert found.method("uniform").axes["tokens"].score.mean == pytest.approx((0.2 + 0.25) / 2)
+    assert found.signals == {}
+    assert found.problems[0].kind == "uneven"
 
 
 def test_a_cut_between_two_steps_drops_no_evaluation(tmp_path: Path) -> None:

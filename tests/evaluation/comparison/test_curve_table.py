@@ -17,6 +17,7 @@ from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.report import compare_set
 from rollwise.reports.comparison.tables import relative_table, result_table
 from rollwise.reports.comparison.words.cells import Table
+from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.runs.sets import read_comparison
 
 EVIDENCE = Path(__file__).parents[3] / "docs/evidence.md"
@@ -85,6 +86,14 @@ def test_what_was_not_noted_at_an_evaluation_is_filled_in_before_lines_are_left_
     (again,) = (compare_set(runs) for runs in read_curves(tmp_path / "curves.csv").values())
     for axis in found.budgets:
         assert texts(relative_table(again, axis)) == texts(relative_table(found, axis))
+
+
+def test_no_method_stands_in_for_a_baseline_without_a_run(comparison: Comparison, tmp_path: Path) -> None:
+    rows = [row for row in comparison.curves.splitlines() if ",baseline," not in row]
+    (tmp_path / "curves.csv").write_text("\n".join(rows))
+    again = compare_set(read_curves(tmp_path / "curves.csv")["p"])
+    assert again.statistics.verdicts == {}
+    assert verdict(again)[0].startswith("There is nothing to compare with yet: the baseline, baseline, has no")
 
 
 def test_the_page_of_evidence_runs(comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

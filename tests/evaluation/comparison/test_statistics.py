@@ -180,6 +180,9 @@ def test_ranks_and_how_often_each_is_first() -> None:
     assert (found["it"].interval.low, found["it"].interval.high) == (1, 2)
     twins = ranks({"uniform": values["it"], "it": values["it"]}, "uniform", resamples=10, seed=0)
     assert (twins["it"].first, twins["it"].rank) == (0.5, 1)
+    rising, falling = {0: 0.1, 1: 0.2, 2: 0.3}, {0: 0.3, 1: 0.2, 2: 0.1}
+    turned = ranks({"uniform": rising, "it": falling}, "uniform", resamples=1, seed=0)
+    assert {one.rank for one in turned.values()} == {1}  # both means are .2, but sum(.1, .2, .3) is not sum(.3, .2, .1)
 
 
 def test_seeds_that_a_wanted_difference_needs(tmp_path: Path) -> None:

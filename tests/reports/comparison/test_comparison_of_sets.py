@@ -170,8 +170,12 @@ def test_damaged_evaluations_are_named_and_the_rest_is_compared(tmp_path: Path) 
     run = write_sets_run(tmp_path / "run", "uniform", 0, 0.1)
     path = run / "evaluations.jsonl"
     path.write_text("torn\n" + path.read_text())
+    groups = [json.dumps({"step": step, "prompt_id": "a", "rewards": [0, 1]}) for step in (1, 2)]
+    (run / "rollouts.jsonl").write_text("\n".join([groups[0], "torn", groups[1]]) + "\n")
     found = compare_runs({"uniform": {0: read_run(run)}}, baseline="uniform")
-    assert ["evaluations.jsonl: line 1" in str(problem) for problem in found.problems] == [True]
+    assert [str(problem).partition(" could")[0] for problem in found.problems] == [
+        "uniform seed 0: evaluations.jsonl: line 1", "uniform seed 0: rollouts.jsonl: line 2",
+    ]  # fmt: skip
     assert len(found.categories) == 6
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from rollwise.evaluation import read_run
 from rollwise.evaluation.beliefs import belief_scores, beliefs_of
 from rollwise.reports.run import browser
 from rollwise.reports.run.browser import LONGEST_TEXT, make_sample, sampled_rows, script_json, shorten
 from rollwise.reports.run.digest import digest_lines, pool_size, pooled_names
-from rollwise.reports.run.figures_choice import smooth_ratio
+from rollwise.reports.run.figures_choice import categories_figure, lanes_figure, smooth_ratio
 from rollwise.reports.run.figures_run import overhead_shares
 from rollwise.reports.run.starved import find_waiting
 from rollwise.reports.run.tables import belief_table, kinds_table, waiting_section
@@ -255,3 +256,14 @@ def test_means_over_hardly_any_groups_are_not_drawn() -> None:
     np.testing.assert_allclose(rates[1:-1, 0], 0.5)
     assert np.isnan(rates[:, 1]).all()
     np.testing.assert_allclose(smooth_ratio(np.array([[1.0]]), np.array([[2.0]])), [[0.5]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_group_a_step_has_no_means_to_draw() -> None:
+    """12 steps, window 3: of two lanes and categories in turn a window has at most two groups."""
+    row = {"rewards": [0, 1], "prompt_id": "a"}
+    digest = digest_lines([(i, {**row, "step": i, "lane": "xy"[i % 2], "category": "xy"[i % 2]}) for i in range(1, 13)])
+    for spec in (lanes_figure(digest), categories_figure(digest.table)):
+        assert spec is not None
+        assert len(spec.panels) == 1
+        spec.panels[0](Figure().subplots())

@@ -86,7 +86,8 @@ def _run_set(plan: str, rows: list[dict[str, str]]) -> RunSet:
         runs.setdefault(method, {})[seed] = _run(Path(plan) / method / f"seed{seed}", own)
     roles = {row["role"]: row["method"] for row in rows}
     budgets = [float(row["budget"]) for row in rows if row.get("budget")]
-    baseline = roles.get("baseline", rows[0]["method"])
+    baseline = roles.get("baseline", "baseline")  # without a run: no other method may take its place
+    runs.setdefault(baseline, {})
     return RunSet(plan, runs, baseline, roles.get("oracle"), budgets[0] if budgets else None)
 
 

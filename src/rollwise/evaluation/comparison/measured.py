@@ -12,6 +12,7 @@ from rollwise.evaluation.signals import RunSignals
 from rollwise.runs.evaluations import read_evaluations
 from rollwise.runs.group_table import group_table
 from rollwise.runs.lines import Faults
+from rollwise.runs.names import ROLLOUTS_FILE
 from rollwise.runs.reading import RunData
 
 
@@ -24,7 +25,7 @@ class MeasuredRun:
         measures: Whole-run measures by name.
         categories: Its evaluations' scores by category.
         signals: What its steps were like.
-        faults: What could not be read of its evaluations, in words.
+        faults: What could not be read of its evaluations and groups, in words.
     """
 
     run: RunData
@@ -44,7 +45,8 @@ class MeasuredRun:
         """
         faults = Faults()
         categories = category_scores(read_evaluations(run.path, faults))
-        groups = group_table(run.rollout_lines(Faults()), run.rule)
+        there = (run.path / ROLLOUTS_FILE).exists()
+        groups = group_table(run.rollout_lines(faults) if there else (), run.rule)
         run = with_groups(run, groups)
         costs = measure_costs(run, baseline, groups)
         measures = measure_scores(run, columns) | costs | measure_categories(categories)

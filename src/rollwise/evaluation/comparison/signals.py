@@ -16,7 +16,7 @@ MOST_COLUMNS = 30
 
 
 def method_signals(comparison: Comparison, runs: Mapping[tuple[str, int], RunSignals]) -> dict[str, MethodSignals]:
-    """Of each method that has a curve over steps, as far as that goes.
+    """Of each method that has a curve over steps, in a stretch that its runs have in common, as far as that goes.
 
     Args:
         comparison: says which runs are compared, and how far their methods' curves go.
@@ -24,9 +24,9 @@ def method_signals(comparison: Comparison, runs: Mapping[tuple[str, int], RunSig
     """
     found = {}
     for method in comparison.methods:
-        if "steps" not in method.axes:
+        if "steps" not in method.axes or not (x := method.axes["steps"].curve.x):
             continue
-        end, own = method.axes["steps"].curve.x[-1], [runs[method.name, seed] for seed in method.seeds]
+        end, own = x[-1], [runs[method.name, seed] for seed in method.seeds]
         curves = {name: mean_of_parts([run.curves[name] for run in own if name in run.curves], end) for name in SIGNALS}
         rates = success_map([run.rates for run in own if run.rates is not None], MOST_COLUMNS, end)
         known = {name: curve for name, curve in curves.items() if curve is not None}

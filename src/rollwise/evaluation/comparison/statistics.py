@@ -31,6 +31,7 @@ from rollwise.evaluation.comparison.student import effect_found, holm, seeds_nee
 
 _NO_DEVIATION = 1e-9
 """Differences that vary by no more than this are all alike, as where nothing is solved, and plan nothing."""
+_DIGITS = 12
 
 # Differences in score whose seeds are counted where none is asked for.
 WANTED = (0.02, 0.05, 0.1)
@@ -125,11 +126,12 @@ def ranks(values: Mapping[str, Mapping[int, float]], baseline: str, *, resamples
     if len(seeds) < FEWEST_SEEDS:
         return {}
     scores = np.array([[values[name][s] for s in seeds] for name in names])
-    means = resample_weights(len(seeds), resamples=resamples, seed=seed) @ scores.T
+    # Rounded, so that equal means are equal in whichever order they were summed.
+    means = (resample_weights(len(seeds), resamples=resamples, seed=seed) @ scores.T).round(_DIGITS)
     best = means == means.max(axis=1, keepdims=True)
     first = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
     places = _places(means)
-    own = _places(scores.mean(axis=1)[None])[0]
+    own = _places(scores.mean(axis=1)[None].round(_DIGITS))[0]
     intervals = [percentile_interval(column) or Interval(math.nan, math.nan) for column in places.T]
     return {name: Rank(int(own[i]), intervals[i], float(first[i]), len(seeds)) for i, name in enumerate(names)}
 

@@ -77,7 +77,7 @@ def lanes_figure(digest: RolloutDigest) -> FigureSpec | None:
         "Why the prompts were chosen: first each lane's share of the step's rollout groups, then the share of the "
         f"lane's groups whose rewards differ; counted in rollouts.jsonl{stack_smoothing(steps)}."
     )
-    panels = (draw_shares, draw_mixed) if len(at) else (draw_shares,)
+    panels = (draw_shares, draw_mixed) if any_finite(mixed) else (draw_shares,)
     return FigureSpec("lanes", "Lanes", caption, panels, WIDE)
 
 
@@ -110,7 +110,7 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
     names, kinds = pooled_names(groups.categories, groups.category[kept], by_name=True)
     steps, counts = sums_by_step(groups.step[kept], kinds, len(names))
     _, sums = sums_by_step(groups.step[kept], kinds, len(names), groups.solved[kept])
-    at = steps.astype(np.float64)
+    at, rates = steps.astype(np.float64), smooth_ratio(sums, counts)
     labels, colors = [legend_label(name) for name in names], PALETTE[: len(names)]
 
     def draw_shares(ax: Axes) -> None:
@@ -119,14 +119,15 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
         finish_axes(ax, "training step", "share of groups", legend=True)
 
     def draw_rates(ax: Axes) -> None:
-        _draw_rates(ax, at, smooth_ratio(sums, counts), labels=labels, colors=colors)
+        _draw_rates(ax, at, rates, labels=labels, colors=colors)
         finish_axes(ax, "training step", "mean pass rate", legend=True)
 
     caption = (
         "First each category's share of the step's groups, then the mean pass rate of its groups (share of rollouts "
         f"with {groups.rule.words} or more){stack_smoothing(at)}."
     )
-    return FigureSpec("categories", "Categories", caption, (draw_shares, draw_rates), WIDE)
+    panels = (draw_shares, draw_rates) if any_finite(rates) else (draw_shares,)
+    return FigureSpec("categories", "Categories", caption, panels, WIDE)
 
 
 @figure(115, "mean difficulty", when=difficulty_of)
