@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula.seam.exclusive import exclusive
-from rollwise.curricula.seam.scheduling import Scheduling
+from rollwise.curricula.seam.resumable import Resumable
 from rollwise.errors import TicketError
 from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
 from rollwise.options import check_whole
 
 
-class Consulting(Scheduling):
+class Consulting(Resumable):
     """Questions out, answers in. A method that asks no model leaves its hooks alone, and `consult` gives nothing."""
 
     @abstractmethod

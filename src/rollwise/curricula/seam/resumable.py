@@ -7,6 +7,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from rollwise.curricula.seam.method import Method
 from rollwise.curricula.seam.picks import JoinReport
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.errors import PoolError, StateError
+from rollwise.options import Schedule, check_whole
 from rollwise.pool import PromptPool
 from rollwise.tickets import Contrast, Ledger, RewardSpec
 
@@ -36,6 +38,9 @@ class Resumable(Method):
     rare: ClassVar[tuple[str, ...]] = ("behind", "unknown")
     """Counters that are saved once they are not 0; states of version 0.1 have none of them."""
 
+    schedules: Mapping[str, Schedule] = MappingProxyType({})
+    """The options that have one, by name."""
+
     options: dict[str, Any]
     reward_spec: RewardSpec
     range_declared: bool
@@ -50,10 +55,6 @@ class Resumable(Method):
     step_begun: bool
     owns_clock: bool
     busy: Busy
-
-    @property
-    @abstractmethod
-    def counts_tokens(self) -> bool: ...
 
     @property
     @abstractmethod
@@ -208,3 +209,28 @@ class Resumable(Method):
         slot_of = dict(zip(old_rows.tolist(), new_rows.tolist(), strict=True)) if body.get("awaiting") else {}
         saved_awaiting = body.get("awaiting", {}).items()
         self.awaiting = {id_: (slot_of[row], int(step)) for id_, (row, step) in saved_awaiting if row in slot_of}
+
+    # ---- options whose value changes while training ----
+
+    def present(self, option: float | Schedule) -> float:
+        """The value of an option at the step whose prompts are chosen, or whose outcomes are being settled."""
+        if not isinstance(option, Schedule):
+            return option
+        return option.at(step=self.told_step if self.told_step >= 0 else self.step, tokens=self.tokens)
+
+    def scheduled(self) -> dict[str, float]:
+        """The present value of each option that has a schedule."""
+        return {name: self.present(schedule) for name, schedule in self.schedules.items()}
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether an option follows the number of tokens."""
+        return any(schedule.by == "tokens" for schedule in self.schedules.values())
+
+    def count_tokens(self, total: int) -> None:
+        """Say how many tokens training has seen so far, for schedules by tokens; a trainer does it before each step.
+
+        Raises:
+            ConfigError: no whole number >= 0. Nothing has changed then.
+        """
+        self.tokens = max(self.tokens, check_whole("total", total, least=0))
