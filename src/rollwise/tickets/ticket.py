@@ -172,6 +172,27 @@ def is_continued(ticket: Ticket) -> bool:
     return ticket.lane.rpartition("/")[2] == CONTINUED
 
 
+def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool, screens: bool) -> None:
+    """Refuse the `sizes` (K,) of K tickets' groups that a step of as many groups of `group` can't be made of.
+
+    Where some rollouts of a screening have no reward, others are made for them, and the sum is greater.
+
+    Raises:
+        ConfigError: sizes differ and no allocator gave them, or their sum is not that of the step.
+    """
+    odd = next((ticket for ticket, n in zip(tickets, sizes, strict=True) if n != group), None)
+    if odd is not None and not allocated:
+        raise ConfigError(
+            f"ticket {odd.id!r} asks for n_rollouts={odd.n_rollouts}, but every group here has {group} rollouts; give "
+            "the curriculum an allocator, or have `ask` give the n_rollouts that it is given"
+        )
+    if sum(sizes) < len(tickets) * group or (sum(sizes) > len(tickets) * group and not screens):
+        raise ConfigError(
+            f"the tickets of a step ask for {sum(sizes)} rollouts, but a step trains on {len(tickets) * group}: an "
+            "allocator must give away the budget, all of it and no more"
+        )
+
+
 def parse(ticket_id: object) -> tuple[int, str] | None:
     """The number and tag of a ticket's id, "" for none; None if it is no such id.
 

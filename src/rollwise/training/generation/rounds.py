@@ -1,4 +1,4 @@
-"""One round of a generation: whole groups, told together, whatever calls their rollouts came from."""
+"""The rounds of a generation: whole groups, told together, whatever calls their rollouts came from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import ConfigError, RewardError
+from rollwise.errors import RewardError
+from rollwise.gates import Refill
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, RewardSpec
 from rollwise.tickets.ticket import Ticket
-from rollwise.training.generation.groups import Screening
-from rollwise.training.generation.messages import Call, Kept
+from rollwise.training.generation.groups import Screening, join_evidence
+from rollwise.training.generation.messages import Call, Chosen, Kept
 
 logger = logging.getLogger(__name__)
 
@@ -155,17 +156,67 @@ class Round:
         if all(ticket.n_rollouts in (None, n) for ticket, n in zip(self.tickets, self.sizes.tolist(), strict=True)):
             return evidence
         spec, scored = curriculum.reward_spec, ~np.isnan(self.rewards)
-        kept = [rewards[s] for rewards, s in zip(self.rewards, scored, strict=True)]
-        return Evidence.from_groups(
+        rewards, count = self.rewards[scored], scored.sum(axis=1)
+        return Evidence.from_flat(
             slots=evidence.slots.tolist(),
-            scores=[spec.scores(spec.check(rewards, t.id)) for t, rewards in zip(self.tickets, kept, strict=True)],
-            solved=[rewards >= spec.threshold for rewards in kept],
-            advantages=[a[s] for a, s in zip(self.told, scored, strict=True)],
-            failed=(self.sizes - scored.sum(axis=1)).tolist(),
+            count=count.tolist(),
+            scores=spec.scores(np.clip(rewards, spec.low, spec.high)),
+            solved=rewards >= spec.threshold,
+            advantages=self.told[scored],
+            failed=(self.sizes - count).tolist(),
             step=evidence.step.tolist(),
             late=evidence.late.tolist(),
             probe=evidence.probe.tolist(),
         )
+
+
+class Collected:
+    """The rounds of one batch.
+
+    Args:
+        batch: says which of the groups train.
+    """
+
+    def __init__(self, batch: Refill[int]) -> None:
+        self.batch = batch
+        self.rounds: list[Round] = []
+
+    def chosen(self) -> Chosen:
+        """What is trained on."""
+        index = [own[:n].tolist() for r in self.rounds for own, n in zip(r.index, r.sizes.tolist(), strict=True)]
+        groups, used = self.batch.groups, self.used()
+        return Chosen(
+            rows=[row for group in groups for row in index[group]],
+            sizes=[len(index[group]) for group in groups],
+            used=[i in used[group] for group in groups for i in range(len(index[group]))],
+        )
+
+    def used(self) -> list[set[int]]:
+        """The rollouts of each group that are trained on."""
+        shares = dict(zip(self.batch.groups, self.batch.shares, strict=True))
+        kept = [own.tolist() for r in self.rounds for own in r.kept]
+        return [set(own[: shares.get(group, 0)]) for group, own in enumerate(kept)]
+
+    def fields(self) -> dict[str, Any]:
+        """What `Groups` has of them."""
+        parts = self.rounds
+        width, n = max(r.rewards.shape[1] for r in parts), sum(len(r.tickets) for r in parts)
+        arrays = {"rewards": np.nan, "advantages": 0.0, "lengths": 0}
+        used = np.zeros((n, width), dtype=bool)
+        for group, own in enumerate(self.used()):
+            used[group, sorted(own)] = True
+        return {
+            **{name: np.concatenate([r.of_width(name, width, empty) for r in parts]) for name, empty in arrays.items()},
+            "used": used,
+            "sizes": np.concatenate([r.sizes for r in parts]),
+            "texts": [own for r in parts for own in r.texts],
+            "labels": [own for r in parts for own in r.labels] if all(r.labels for r in parts) else None,
+            "evidence": join_evidence([r.evidence for r in parts]),
+            "round": np.repeat(np.arange(1, len(parts) + 1), [len(r.tickets) for r in parts]),
+            "admitted": np.concatenate([r.admitted for r in parts]),
+            "trained": np.isin(np.arange(n), self.batch.groups),
+            "screenings": [own for r in parts for own in r.screenings],
+        }
 
 
 def outcome_of(
@@ -180,27 +231,6 @@ def outcome_of(
         failed=int((~scored).sum()),
         labels=None if labels is None else [label for label, s in zip(labels, scored, strict=True) if s],
     )
-
-
-def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool, screens: bool) -> None:
-    """Refuse the `sizes` (K,) of K tickets' groups that a step of as many groups of `group` can't be made of.
-
-    Where some rollouts of a screening have no reward, others are made for them, and the sum is greater.
-
-    Raises:
-        ConfigError: sizes differ and no allocator gave them, or their sum is not that of the step.
-    """
-    odd = next((ticket for ticket, n in zip(tickets, sizes, strict=True) if n != group), None)
-    if odd is not None and not allocated:
-        raise ConfigError(
-            f"ticket {odd.id!r} asks for n_rollouts={odd.n_rollouts}, but every group here has {group} rollouts; give "
-            "the curriculum an allocator, or have `ask` give the n_rollouts that it is given"
-        )
-    if sum(sizes) < len(tickets) * group or (sum(sizes) > len(tickets) * group and not screens):
-        raise ConfigError(
-            f"the tickets of a step ask for {sum(sizes)} rollouts, but a step trains on {len(tickets) * group}: an "
-            "allocator must give away the budget, all of it and no more"
-        )
 
 
 def widen_rewards(curriculum: Curriculum, calls: list[Call], step: int) -> None:
