@@ -4,73 +4,32 @@ from __future__ import annotations
 
 import copy
 import logging
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rollwise.curricula.seam import saving
-from rollwise.curricula.seam.exclusive import Busy, exclusive
-from rollwise.curricula.seam.method import Method
+from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.curricula.seam.picks import JoinReport
-from rollwise.curricula.seam.safeguards import Safeguards
+from rollwise.curricula.seam.telling import Telling
 from rollwise.errors import PoolError, StateError
 from rollwise.options import Schedule, check_whole
 from rollwise.pool import PromptPool
-from rollwise.tickets import Contrast, Ledger, RewardSpec
+from rollwise.tickets import RewardSpec
 
 logger = logging.getLogger(__name__)
 
 
-class Resumable(Method):
+class Resumable(Telling):
     """Everything of a curriculum that changes, packed, unpacked and joined to a pool by prompt id."""
-
-    counted: ClassVar[tuple[str, ...]] = (
-        *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
-        *("probed", "probe_rollouts"),
-        *("behind", "unknown"),  # asks of a step before the clock's; groups told by a mean that does not say if mixed
-        *("state_added", "state_dropped"),  # prompts that were new, or gone, when a state or another pool was joined
-    )
-    """What is counted since the beginning."""
-    rare: ClassVar[tuple[str, ...]] = ("behind", "unknown")
-    """Counters that are saved once they are not 0; states of version 0.1 have none of them."""
 
     schedules: Mapping[str, Schedule] = MappingProxyType({})
     """The options that have one, by name."""
 
     options: dict[str, Any]
-    reward_spec: RewardSpec
-    range_declared: bool
-    ledger: Ledger
-    safeguards: Safeguards
-    contrast: Contrast
-    awaiting: dict[str, tuple[int, int]]
-    counters: dict[str, int]
-    step: int
-    told_step: int
-    tokens: int
-    step_begun: bool
-    owns_clock: bool
-    busy: Busy
-
-    @property
-    @abstractmethod
-    def pool(self) -> PromptPool: ...
-
-    @abstractmethod
-    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None) -> None: ...
-
-    @abstractmethod
-    def set_reward_spec(self, spec: RewardSpec) -> None: ...
-
-    @abstractmethod
-    def _eligible(self, n: int) -> int: ...
-
-    @abstractmethod
-    def _release(self, slots: np.ndarray) -> None: ...
 
     # ---- the whole ----
 
