@@ -212,6 +212,22 @@ def plain_id(ticket_id: str) -> str:
     return ticket_id.partition(".")[0]
 
 
+def line_of(ticket: Ticket, *, step: int, trained: bool) -> dict[str, Any]:
+    """What a line of `rollouts.jsonl` says of a ticket: how its prompt was chosen, and what was expected of it."""
+    variance = {} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}
+    return {
+        "step": step,
+        "ticket": ticket.id,
+        "prompt_id": ticket.prompt_id,
+        "lane": ticket.lane,
+        "purpose": ticket.purpose,
+        "trained": trained,
+        "predicted": ticket.predicted,
+        **variance,
+        "propensity": ticket.propensity,
+    }
+
+
 class Incarnations:
     """Counts tickets up, and remembers which numbers each incarnation issued."""
 

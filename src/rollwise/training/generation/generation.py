@@ -77,7 +77,7 @@ class Generation:
         self._turns: Rounds | None = None
         self._made = Made()  # for what was asked last
         self._collected = Collected(self.batch)
-        self._probes: list[tuple[Ticket, Call, slice]] = []
+        self._probes: list[tuple[Ticket, Call]] = []
         self._uncharged: dict[str, float] = {}
         self._judging = Consultation(curriculum, flops_per_token)
         self._padding = np.zeros(2, dtype=np.int64)
@@ -240,14 +240,11 @@ class Generation:
 
     def _tell_probes(self, calls: list[Call], *, shown: bool) -> None:
         probes = [
-            (ticket, call, slice(i * n, (i + 1) * n))
+            (ticket, call.part(slice(i * n, (i + 1) * n)))
             for (n, tickets), call in zip(self._parts, calls, strict=True)
             for i, ticket in enumerate(tickets)
         ]
-        self.curriculum.tell(
-            outcome_of(ticket, call.rewards[own], None if call.labels is None else call.labels[own])
-            for ticket, call, own in probes
-        )
+        self.curriculum.tell(outcome_of(ticket, made.rewards, made.labels) for ticket, made in probes)
         if shown:  # an oracle's are many times the run's own
             self._probes += probes
 
@@ -283,7 +280,7 @@ class Generation:
             step=self.step,
             tickets=self.tickets,
             rows=[self._row(ticket, dataset) for ticket in self.tickets],
-            probes=[Probe.of(ticket, self._row(ticket, dataset), call, own) for ticket, call, own in self._probes],
+            probes=[Probe.of(ticket, self._row(ticket, dataset), made) for ticket, made in self._probes],
             uncharged=dict(self._uncharged),
             judging=dict(self._judging.costs),
             judged=self._judging.judged(self.tickets),
