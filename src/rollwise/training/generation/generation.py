@@ -219,21 +219,17 @@ class Generation:
         if purpose == "train":
             rewards = self._made.add(self._parts, calls, dict(zip(self._begun, kept, strict=True)))
             if self._turns is None or self._turns.add(rewards):
-                before = sum(told.size for told in self._collected.rounds)
-                self._tell_round(Round(self._made, before, self.advantages_of, self.told_advantages))
+                asked, before = self.tickets[len(self.batch) :], sum(one.size for one in self._collected.rounds)
+                self._tell_round(Round(self._made, asked, before, self.advantages_of, self.told_advantages))
         else:
             self._tell_probes(calls, shown=purpose != "oracle")
         self.tell_seconds += time.perf_counter() - started
 
     def _tell_round(self, told: Round) -> None:
-        if self._turns is not None:  # as they were asked: each is told its rollouts of all rounds
-            asked = {ticket.id: ticket for ticket in self.tickets}
-            told.tickets = [asked[ticket.id] for ticket in told.tickets]
+        if self._turns is not None:
             told.kept = [self._turns.kept(ticket) for ticket in told.tickets]
         evidence = self.curriculum.tell(told.outcome(i) for i in range(len(told.tickets)))
         numbers = range(len(self.batch), len(self.batch) + len(told.tickets))
-        order = {ticket.id: i for i, ticket in enumerate(told.tickets)}
-        told.reorder([order[t.id] for t in self.tickets[len(self.batch) :]])
         told.evidence = told.whole_evidence(self.curriculum, evidence)
         told.admitted = self.batch.add(numbers, told.evidence, list(map(len, told.kept)))
         self._collected.rounds.append(told)

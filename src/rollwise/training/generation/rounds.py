@@ -56,20 +56,15 @@ class Made:
         """The calls of the screened groups, then the others."""
         return [*(one.call for one in self.begun.values()), *self.calls]
 
-    @property
-    def tickets(self) -> list[Ticket]:
-        """All tickets, in the order of the calls."""
-        return list({ticket.id: ticket for _, tickets in self.parts for ticket in tickets}.values())
-
     def screening(self, ticket: Ticket) -> Screening | None:
         """Where the first rollouts of a group come from, if it was not rolled out at once."""
         before = self.begun.get(ticket.id)
         return None if before is None else Screening(before.ticket, before.step, before.call.n)
 
-    def whole_groups(self) -> np.ndarray:
-        """Rows (M, G) of each group's rollouts, screened ones first, among those of `every`; -1 behind."""
+    def whole_groups(self, asked: list[Ticket]) -> np.ndarray:
+        """Rows (M, G) of each ticket's rollouts, screened ones first, among those of `every`; -1 behind."""
         starts = np.cumsum([0, *(len(call.rewards) for call in self.every)]).tolist()
-        rows: dict[str, list[int]] = {ticket.id: [] for ticket in self.tickets}
+        rows: dict[str, list[int]] = {ticket.id: [] for ticket in asked}
         for id_, start, before in zip(self.begun, starts, self.begun.values(), strict=False):
             rows[id_] += range(start, start + before.call.n)
         for (n, tickets), start in zip(self.parts, starts[len(self.begun) :], strict=False):
@@ -86,6 +81,7 @@ class Round:
 
     Args:
         made: what was rolled out.
+        tickets: M tickets, in the order asked.
         offset: how many rollouts the rounds before had.
         advantages_of: see `Generation`.
         told_advantages: see `Generation`.
@@ -99,15 +95,16 @@ class Round:
     def __init__(
         self,
         made: Made,
+        tickets: list[Ticket],
         offset: int,
         advantages_of: Callable[[np.ndarray, np.ndarray, list[int]], Any],
         told_advantages: ToldAdvantages | None,
     ) -> None:
         every = made.every
         self.size = sum(len(call.rewards) for call in every)
-        self.tickets = made.tickets
-        self.screenings = [made.screening(ticket) for ticket in self.tickets]
-        local = made.whole_groups()
+        self.tickets = tickets
+        self.screenings = [made.screening(ticket) for ticket in tickets]
+        local = made.whole_groups(tickets)
         there = local >= 0
         self.sizes: np.ndarray = there.sum(axis=1)
         sizes = self.sizes.tolist()
@@ -132,16 +129,6 @@ class Round:
         """An array (M, G) of this round, filled up with `empty` to (M, width)."""
         array: np.ndarray = getattr(self, name)
         return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=empty)
-
-    def reorder(self, order: list[int]) -> None:
-        """From the order of the calls to the order of the tickets."""
-        if order == list(range(len(order))):
-            return
-        for name in ("sizes", "index", "rewards", "lengths", "advantages", "told"):
-            setattr(self, name, getattr(self, name)[order])
-        for name in ("tickets", "screenings", "texts", "labels", "kept"):
-            values = getattr(self, name)
-            setattr(self, name, [values[i] for i in order] if values else values)
 
     def outcome(self, i: int) -> Outcome:
         """What a group's ticket is told: of its own rollouts, as many as it asked for."""
