@@ -57,7 +57,7 @@ def test_the_status_of_every_ticket_ever_issued(script: list[tuple[str, int]]) -
             asked_at |= {t.id: clock for t in tickets}
         elif action == "tell":
             known = [id_ for id_, now in status.items() if now in ("open", "expired")][:amount]
-            book.close(book.check([rw.Outcome(id_, [1, 0]) for id_ in known], LEARNER), LEARNER)
+            book.close(book.check([rw.Outcome(id_, [1, 0]) for id_ in known], LEARNER))
             status |= dict.fromkeys(known, "told")
         elif action == "advance":
             clock += amount
@@ -92,10 +92,11 @@ def test_sifted_and_checked_outcomes_are_the_same(script: list[tuple[str, int]],
             book.incarnations.renew()
     open_ = [t.id for t in book.open_tickets()]
     outcomes = [rw.Outcome(id_, [1, 0]) for id_ in open_[::2]] + [rw.Outcome(f"t{i}", [1, 0]) for i in wrong]
-    taken, refused = book.sift(outcomes, LEARNER)
+    checked, refused = book.sift(outcomes, LEARNER)
+    taken = [entry.ticket.id for entry in checked.entries]
     assert len(taken) + len(refused) == len(outcomes)
     good = {outcome.ticket_id: outcome for outcome in outcomes if outcome.ticket_id in taken}
-    assert list(book.check(good.values(), LEARNER)) == list(taken)
+    assert [entry.ticket.id for entry in book.check(good.values(), LEARNER).entries] == taken
     for one in refused:
         repeated = one.outcome.ticket_id in taken
         with pytest.raises(rw.TicketError):

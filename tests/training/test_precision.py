@@ -84,8 +84,10 @@ class Single(torch.Tensor):
 
 
 class OnSingle(CurriculumGRPOTrainer):
-    def _total_rewards(self, captured: dict[str, Any]) -> torch.Tensor:
-        return super()._total_rewards(captured).as_subclass(Single)
+    def _take_captured(self) -> dict[str, Any] | None:
+        captured = super()._take_captured()
+        assert captured is not None
+        return {**captured, "rewards": captured["rewards"].as_subclass(Single)}
 
 
 def test_rewards_need_no_double_precision_of_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rollwise.errors import ConfigError
 from rollwise.models import EmbeddedConfig, embedded_policy, sources
 from rollwise.tasks import make_task
-from rollwise.training import parts, warm_start
+from rollwise.training import warm_start
 from rollwise.training.config import TrainConfig
 
 TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
@@ -25,7 +25,7 @@ def test_a_bar_names_the_task_while_the_policy_is_made(tmp_path: Path, monkeypat
     monkeypatch.setitem(sources._MAKERS, "embedded", make)
     task, shown = make_task("reversal", longest=4), (io.StringIO(), io.StringIO())
     first, second = (
-        parts.make_embedded("embedded", task, Console(file=out, force_terminal=True, width=100)) for out in shown
+        warm_start.make_embedded("embedded", task, Console(file=out, force_terminal=True, width=100)) for out in shown
     )
     assert first == second
     assert (first / "config.json").is_file()

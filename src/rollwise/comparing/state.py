@@ -8,7 +8,7 @@ from typing import Any
 from rollwise.comparing.plan import Run
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
-from rollwise.training.limits import is_over
+from rollwise.training.budget import is_over
 from rollwise.training.trainer.checkpoint import latest_complete, step_of
 
 

@@ -16,7 +16,7 @@ from rollwise.runs.log_ends import Totals
 from rollwise.runs.names import SCRIPT
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import RewardSpec
-from rollwise.tickets.ticket import Ticket
+from rollwise.tickets.ticket import Ticket, line_of
 from rollwise.training.recording.facts import changed_options, plain, versions
 from rollwise.training.recording.prompt_log import PromptLog
 
@@ -45,15 +45,7 @@ class LoggedGroup:
         """The line of `rollouts.jsonl`."""
         ticket, trained = self.ticket, self.fate == "trained"
         return {
-            "step": step,
-            "ticket": ticket.id,
-            "prompt_id": ticket.prompt_id,
-            "lane": ticket.lane,
-            "purpose": ticket.purpose,
-            "trained": trained,
-            "predicted": ticket.predicted,
-            **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
-            "propensity": ticket.propensity,
+            **line_of(ticket, step=step, trained=trained),
             "rewards": [*self.rewards, *[float("nan")] * self.failed],
             "tokens": [*self.tokens, *[0] * (len(self.rewards) + self.failed - len(self.tokens))],
             "prompt": ticket.prompt,

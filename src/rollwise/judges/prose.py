@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-SECTIONS = ("Constraints", "Input", "Output", "Examples", "Notes")
-"""The sections of a programming problem that METIS's judge is not shown (appendix A.2)."""
-
 _MARKS = r"[ \t]*(?:#{1,6}[ \t]*|[*_]{1,3}|-+[ \t]*)*+"  # possessive: of a line of dashes there are 2^n ways to cut it
 _NUMBERS = r"(?:[ \t]*#?\d+)?"
 _KINDS = r"Constraints?|Inputs?|Outputs?|(?:Sample |Example )?(?:Inputs?|Outputs?)|Examples?|Samples?|Notes?"

@@ -12,13 +12,19 @@ import numpy as np
 from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
-from rollwise.tickets.contrast import RANDOM_LANES
-from rollwise.tickets.entry import Entry, pack, unpack
-from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, outcomes_of, shown
-from rollwise.tickets.plain import read_plain
-from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, is_continued, make_tickets, parse
-from rollwise.tickets.told import Checked, Learner, Refused, Told, read_outcome
+from rollwise.tickets.ticket import (
+    Entry,
+    Incarnations,
+    Purpose,
+    Ticket,
+    TicketStatus,
+    make_tickets,
+    pack,
+    parse,
+    unpack,
+)
+from rollwise.tickets.told import Checked, Learner, Refused, Told, read_each, read_outcome, read_plain
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
@@ -154,7 +160,7 @@ class Ledger:
         rows: Rows = {}
         for outcome in listed:
             self._check_one(outcome, learner, rows)
-        return Checked.of(rows.values())
+        return read_each(rows.values(), learner, self._expired)
 
     def sift(self, outcomes: Iterable[Outcome], learner: Learner) -> tuple[Checked, list[Refused]]:
         """The valid outcomes, and the others with their reasons; nothing changes."""
@@ -173,7 +179,7 @@ class Ledger:
                 twice = isinstance(id_, str) and id_ in rows
                 status = self.status(id_) if isinstance(outcome, Outcome) else "invalid"
                 refused.append(Refused(outcome, "told" if twice else status, str(error)))
-        return Checked.of(rows.values()), refused
+        return read_each(rows.values(), learner, self._expired), refused
 
     def _check_plain(self, outcomes: list[Any], learner: Learner) -> Checked | None:
         """All of them at once; None where one is wrong, or of another form than `read_plain` takes."""
@@ -189,7 +195,7 @@ class Ledger:
         if numbers != sorted(numbers):
             order = sorted(range(len(numbers)), key=numbers.__getitem__)
             entries, outcomes = [entries[i] for i in order], [outcomes[i] for i in order]
-        return read_plain(entries, outcomes, learner.spec)
+        return read_plain(entries, outcomes, learner, self._expired)
 
     def _check_one(self, outcome: Any, learner: Learner, rows: Rows) -> None:
         if not isinstance(outcome, Outcome):
@@ -199,33 +205,12 @@ class Ledger:
             raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
         rows[outcome.ticket_id] = entry, outcome, read_outcome(outcome, entry.ticket, learner)
 
-    def close(self, checked: Checked, learner: Learner) -> Evidence:
-        """Take checked outcomes off the book and return what they say, in the order their tickets were issued."""
-        slots = [entry.slot for entry in checked.entries]
-        tickets = [entry.ticket for entry in checked.entries]
-        late = [ticket.id in self._expired for ticket in tickets]
-        evidence = Evidence.from_flat(
-            slots=slots,
-            count=checked.count,
-            scores=learner.spec.scores(checked.rewards),
-            solved=checked.rewards >= learner.spec.threshold,
-            failed=checked.failed,
-            step=checked.step,
-            late=late,
-            probe=[ticket.purpose != "train" for ticket in tickets],
-            advantages=checked.advantages,
-            labels=checked.labels,
-            known=checked.known,
-            at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
-            continued=[is_continued(ticket) for ticket in tickets],
-        )
-        for ticket, slot, expired in zip(tickets, slots, late, strict=True):
-            if expired:
-                del self._expired[ticket.id]
-            else:
-                del self._open[ticket.id], self._open_of[slot]
-        self.open[evidence.slots[~evidence.late]] = False
-        return evidence
+    def close(self, checked: Checked) -> None:
+        """Take checked outcomes off the book."""
+        for entry in checked.entries:
+            if self._expired.pop(entry.ticket.id, None) is None:
+                del self._open[entry.ticket.id], self._open_of[entry.slot]
+        self.open[checked.evidence.slots[~checked.evidence.late]] = False
 
     def _find(self, ticket_id: Any) -> Entry:
         entry = self._open.get(ticket_id) or self._expired.get(ticket_id) if isinstance(ticket_id, str) else None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from numbers import Real
 from typing import Any, Literal
 
@@ -22,6 +23,8 @@ rewards. The squares of 2^53 of them have a finite sum (1e40), so no mean or var
 
 MOST = 2**53
 """The greatest step or count that is taken: beyond it float64 skips numbers."""
+
+_NUMBERS = frozenset({bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64})
 
 LearnsFrom = Literal["means", "advantages", "rewards"]
 """What a method needs of a group: the mean reward, the mean |advantage|, or each rollout's reward."""
@@ -196,6 +199,27 @@ def read_numbers(name: str, values: Any, ticket_id: str) -> np.ndarray:
     elif "BFloat16" in reason:
         reason = "; numpy has no bfloat16, so convert the tensor first: `.float()`"
     raise RewardError(f"{name} of ticket {ticket_id!r} must be a list of real numbers, got {shown(values)}{reason}")
+
+
+def flat_numbers(rows: list[Any]) -> tuple[np.ndarray, list[int]] | None:
+    """The numbers of M rows one after another, float64, and the size of each row; None if they are of another form."""
+    kinds = set(map(type, rows))
+    if kinds <= {list}:
+        if not _NUMBERS.issuperset(map(type, chain.from_iterable(rows))):
+            return None
+        try:
+            return np.array(list(chain.from_iterable(rows)), dtype=np.float64), list(map(len, rows))
+        except OverflowError:  # an int of hundreds of digits
+            return None
+    if kinds != {np.ndarray}:
+        return None
+    try:
+        flat = np.concatenate(rows)
+    except (TypeError, ValueError):  # of types or dimensions that don't go together
+        return None
+    if flat.ndim != 1 or flat.dtype.kind not in "biuf" or flat.itemsize > 8:
+        return None
+    return flat.astype(np.float64), list(map(len, rows))
 
 
 def _is_real(value: Any) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import Any, Literal
 
@@ -53,6 +53,43 @@ class Ticket:
     propensity: float | None = None
     purpose: Purpose = "train"
     predicted_variance: float | None = None
+
+
+SAVED = tuple(field.name for field in fields(Ticket) if field.name != "prompt")
+
+
+@dataclass(slots=True)
+class Entry:
+    """A ticket in the book.
+
+    Attributes:
+        slot: its prompt's.
+        number: its place in the order of issue.
+        asked_at: the clock when it was issued. A worker that is behind has a ticket of a smaller step.
+    """
+
+    slot: int
+    number: int
+    asked_at: int
+    ticket: Ticket
+
+
+def pack(entries: Sequence[Entry]) -> dict[str, list[Any]]:
+    """Every field of the tickets but the prompt, as one list a field: small, and quick to write."""
+    columns = {name: [getattr(entry.ticket, name) for entry in entries] for name in SAVED}
+    return {**columns, "asked_at": [entry.asked_at for entry in entries]}
+
+
+def unpack(state: Any) -> dict[str, list[Any]]:
+    """The lists that `pack` made, of equal lengths, and None for each prompt; states of version 0.1 hold rows."""
+    if not isinstance(state, Mapping):
+        rows = [{"asked_at": row["step"], **row} for row in state]
+        state = {name: [row.get(name) for row in rows] for name in (*SAVED, "asked_at")}
+    n = len(state["id"])
+    columns = {**{name: [None] * n for name in ("prompt", *SAVED)}, **state}
+    if any(len(values) != n for values in columns.values()):
+        raise ValueError("its lists are of different lengths")
+    return columns
 
 
 def make_tickets(n: int, **columns: Iterable[Any]) -> list[Ticket]:
@@ -135,6 +172,27 @@ def is_continued(ticket: Ticket) -> bool:
     return ticket.lane.rpartition("/")[2] == CONTINUED
 
 
+def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool, screens: bool) -> None:
+    """Refuse the `sizes` (K,) of K tickets' groups that a step of as many groups of `group` can't be made of.
+
+    Where some rollouts of a screening have no reward, others are made for them, and the sum is greater.
+
+    Raises:
+        ConfigError: sizes differ and no allocator gave them, or their sum is not that of the step.
+    """
+    odd = next((ticket for ticket, n in zip(tickets, sizes, strict=True) if n != group), None)
+    if odd is not None and not allocated:
+        raise ConfigError(
+            f"ticket {odd.id!r} asks for n_rollouts={odd.n_rollouts}, but every group here has {group} rollouts; give "
+            "the curriculum an allocator, or have `ask` give the n_rollouts that it is given"
+        )
+    if sum(sizes) < len(tickets) * group or (sum(sizes) > len(tickets) * group and not screens):
+        raise ConfigError(
+            f"the tickets of a step ask for {sum(sizes)} rollouts, but a step trains on {len(tickets) * group}: an "
+            "allocator must give away the budget, all of it and no more"
+        )
+
+
 def parse(ticket_id: object) -> tuple[int, str] | None:
     """The number and tag of a ticket's id, "" for none; None if it is no such id.
 
@@ -152,6 +210,22 @@ def plain_id(ticket_id: str) -> str:
     't16'
     """
     return ticket_id.partition(".")[0]
+
+
+def line_of(ticket: Ticket, *, step: int, trained: bool) -> dict[str, Any]:
+    """What a line of `rollouts.jsonl` says of a ticket: how its prompt was chosen, and what was expected of it."""
+    variance = {} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}
+    return {
+        "step": step,
+        "ticket": ticket.id,
+        "prompt_id": ticket.prompt_id,
+        "lane": ticket.lane,
+        "purpose": ticket.purpose,
+        "trained": trained,
+        "predicted": ticket.predicted,
+        **variance,
+        "propensity": ticket.propensity,
+    }
 
 
 class Incarnations:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rollwise.errors import RewardError
-from rollwise.tickets.entry import Entry
+from rollwise.tickets.contrast import RANDOM_LANES
 from rollwise.tickets.evidence import Evidence, flat_advantages
-from rollwise.tickets.outcome import LARGEST_ADVANTAGE, MOST, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
-from rollwise.tickets.ticket import Ticket, TicketStatus
+from rollwise.tickets.outcome import (
+    LARGEST_ADVANTAGE,
+    MOST,
+    LearnsFrom,
+    Outcome,
+    RewardSpec,
+    flat_numbers,
+    read_numbers,
+    shown,
+)
+from rollwise.tickets.ticket import Entry, Ticket, TicketStatus, is_continued
 
 _WHOLE = 1e-6
 """How far the solved rollouts that a mean stands for may be from a whole number, a rollout; for means in float32."""
@@ -51,53 +60,11 @@ class Told(NamedTuple):
     labels: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """M valid outcomes of different tickets, in the order in which these were issued; iterates over the tickets' ids.
-
-    Attributes:
-        entries: M tickets in the book.
-        count: M numbers of rewards.
-        rewards: (sum of `count`,) those of all groups, one after another, clipped to the range; where they are not
-            known, the mean as many times.
-        failed: M numbers of rollouts without a reward.
-        step: M steps of the policies that generated them.
-        advantages: (sum of `count`,) NaN for those of a group without; None where no group has any.
-        known: M times whether each rollout's reward is known; None: of all.
-        labels: M times k texts, or None for a group without; None where no group has any.
-    """
+class Checked(NamedTuple):
+    """M valid outcomes of different tickets, in the order in which these were issued: their tickets, what they say."""
 
     entries: Sequence[Entry]
-    count: Sequence[int]
-    rewards: np.ndarray
-    failed: Sequence[int]
-    step: Sequence[int]
-    advantages: np.ndarray | None = None
-    known: Sequence[bool] | None = None
-    labels: Sequence[tuple[str, ...] | None] | None = None
-
-    @classmethod
-    def of(cls, rows: Iterable[tuple[Entry, Outcome, Told]]) -> Checked:
-        """Outcomes that were read one by one, of different tickets."""
-        rows = sorted(rows, key=lambda row: row[0].number)
-        told = [row[2] for row in rows]
-        rewards = [one.rewards for one in told]
-        return cls(
-            entries=[entry for entry, _, _ in rows],
-            count=list(map(len, rewards)),
-            rewards=np.concatenate([np.empty(0), *rewards]),
-            failed=[outcome.failed for _, outcome, _ in rows],
-            step=[entry.ticket.step if outcome.step is None else outcome.step for entry, outcome, _ in rows],
-            advantages=flat_advantages([one.advantages for one in told], rewards),
-            known=[one.known for one in told],
-            labels=[one.labels for one in told],
-        )
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __iter__(self) -> Iterator[str]:
-        return (entry.ticket.id for entry in self.entries)
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +93,88 @@ class TellReport:
 
     evidence: Evidence
     refused: list[Refused]
+
+
+def read_each(rows: Iterable[tuple[Entry, Outcome, Told]], learner: Learner, expired: Container[str]) -> Checked:
+    """Outcomes of different tickets that `read_outcome` has read, in any order; see `_checked`."""
+    rows = sorted(rows, key=lambda row: row[0].number)
+    told = [row[2] for row in rows]
+    rewards = [one.rewards for one in told]
+    return _checked(
+        [entry for entry, _, _ in rows],
+        [outcome for _, outcome, _ in rows],
+        learner.spec,
+        expired,
+        count=list(map(len, rewards)),
+        rewards=np.concatenate([np.empty(0), *rewards]),
+        advantages=flat_advantages([one.advantages for one in told], rewards),
+        known=[one.known for one in told],
+        labels=[one.labels for one in told],
+    )
+
+
+def read_plain(
+    entries: Sequence[Entry], outcomes: Sequence[Outcome], learner: Learner, expired: Container[str]
+) -> Checked | None:
+    """M outcomes of the usual form, as one flat array: lists or arrays of rewards, with neither means nor labels.
+
+    None where one is of another form, or wrong: then `read_outcome` says of each if it is right.
+    """
+    spec = learner.spec
+    if any(o.mean is not None or o.count is not None or o.labels is not None for o in outcomes):
+        return None
+    failed = [o.failed for o in outcomes]
+    rewards = flat_numbers([o.rewards for o in outcomes])
+    if rewards is None or not _whole(failed) or not _whole([o.step for o in outcomes if o.step is not None]):
+        return None
+    flat, count = rewards
+    if flat.size and not (flat.min() >= spec.low - spec.slack and flat.max() <= spec.high + spec.slack):  # or NaN
+        return None
+    asked = [entry.ticket.n_rollouts for entry in entries]
+    if any(n is not None and k + lost > n for n, k, lost in zip(asked, count, failed, strict=True)):
+        return None
+    advantages = None
+    if any(o.advantages is not None for o in outcomes):
+        told = flat_numbers([o.advantages for o in outcomes])
+        if told is None or told[1] != count or not (np.abs(told[0]) <= LARGEST_ADVANTAGE).all():
+            return None
+        advantages = told[0]
+    clipped = np.minimum(np.maximum(flat, spec.low), spec.high)
+    return _checked(entries, outcomes, spec, expired, count=count, rewards=clipped, advantages=advantages)
+
+
+def _checked(
+    entries: Sequence[Entry],
+    outcomes: Sequence[Outcome],
+    spec: RewardSpec,
+    expired: Container[str],
+    *,
+    rewards: np.ndarray,
+    **more: Any,
+) -> Checked:
+    """What M valid outcomes of tickets in the book say; `expired` has the ids of those that are told late.
+
+    The rewards (sum of `count`,) of all groups stand one after another, clipped to the range; where they are not known,
+    the mean stands as many times. What else there is, as in `Evidence.from_flat`.
+    """
+    tickets = [entry.ticket for entry in entries]
+    evidence = Evidence.from_flat(
+        slots=[entry.slot for entry in entries],
+        scores=spec.scores(rewards),
+        solved=rewards >= spec.threshold,
+        failed=[outcome.failed for outcome in outcomes],
+        step=[t.step if o.step is None else o.step for t, o in zip(tickets, outcomes, strict=True)],
+        late=[ticket.id in expired for ticket in tickets],
+        probe=[ticket.purpose != "train" for ticket in tickets],
+        at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
+        continued=[is_continued(ticket) for ticket in tickets],
+        **more,
+    )
+    return Checked(entries, evidence)
+
+
+def _whole(values: list[Any]) -> bool:
+    return not values or (set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= MOST)
 
 
 def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:

@@ -1,4 +1,4 @@
-"""Stops a run when it has used up its budget of tokens or hours, so that runs can be compared at equal compute."""
+"""When a run has done all that it was to do: its steps, or its budget, so that runs are compared at equal compute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
+from rollwise.runs.folder import RunFolder
 from rollwise.runs.log_ends import Totals
+from rollwise.training.config import TrainConfig
 from rollwise.training.recording.recorder import Recorder
 
 
@@ -44,3 +46,25 @@ def is_spent(totals: Totals, *, tokens: int | None, hours: float | None) -> bool
     True
     """
     return (tokens is not None and totals.tokens >= tokens) or (hours is not None and totals.wall_s >= 3600 * hours)
+
+
+def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
+    """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens or hours."""
+    return step >= config.steps or is_spent(folder.spent_by(step), tokens=config.token_budget, hours=config.max_hours)
+
+
+def limits_of(config: TrainConfig, folder: RunFolder, step: int) -> str:
+    """The options that ended a run, with what they are now."""
+    spent = folder.spent_by(step)
+    ends = {
+        f"--steps (now {config.steps})": step >= config.steps,
+        f"--token_budget (now {config.token_budget or 0:,})": is_spent(spent, tokens=config.token_budget, hours=None),
+        f"--max_hours (now {config.max_hours or 0:g})": is_spent(spent, tokens=None, hours=config.max_hours),
+    }
+    return " and ".join(limit for limit, over in ends.items() if over)
+
+
+def ended_early(config: TrainConfig, folder: RunFolder, step: int) -> list[str]:
+    """Why a run ended at `step`, before all of its steps, in a line; nothing where it did not."""
+    limit = limits_of(config, folder, step) if step < config.steps else ""
+    return [f"ended at step {step} of {config.steps}, by {limit}"] if limit else []

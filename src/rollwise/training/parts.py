@@ -18,7 +18,6 @@ from rollwise.sampling.eval_sets import check_aggregate
 from rollwise.tasks import Task
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.keep_best import check_score
-from rollwise.training.warm_start import make_embedded as make_embedded
 
 _NO_TABLE = (pyarrow.ArrowException, OverflowError, UnicodeEncodeError)
 """What pyarrow raises of values that no table can hold."""

@@ -19,9 +19,9 @@ from rollwise.sampling.setting import say_stop
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.attach import attach
+from rollwise.training.budget import ended_early, is_over, limits_of
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.limits import ended_early, is_over, limits_of
 from rollwise.training.make_trainer import make_trainer
 from rollwise.training.notes import cautions, hush, note_origin, say, write_config
 from rollwise.training.parts import OptionErrors, curriculum_of, judge_notes, left_out

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.exclusive import exclusive
-from rollwise.curricula.seam.flow import Flow
 from rollwise.errors import ConfigError, ShortError
 from rollwise.options import check_ids, check_whole
 from rollwise.tickets.ticket import Ticket
@@ -17,7 +17,7 @@ from rollwise.tickets.ticket import Ticket
 _NOBODY = np.empty(0, dtype=np.int64)
 
 
-class Asking(Flow):
+class Asking(Consulting):
     """`ask`, `probe` and `advance` of a curriculum."""
 
     @contextmanager

@@ -17,8 +17,8 @@ import numpy as np
 from rollwise.curricula.seam.allotment import AllocatorOption, describe_allocator, read_allocator
 from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.rails import Rails, describe
-from rollwise.curricula.seam.telling import Telling
-from rollwise.errors import ConfigError, PoolError, UnboundError
+from rollwise.curricula.seam.resumable import Resumable
+from rollwise.errors import ConfigError, PoolError
 from rollwise.options import Schedule, check_whole, checked, keyword_options, written
 from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
@@ -41,7 +41,7 @@ class CoreOptions(TypedDict, total=False):
     allocator: AllocatorOption
 
 
-class Curriculum(Telling):
+class Curriculum(Resumable):
     """Decides which prompts to roll out next.
 
     Args:
@@ -176,16 +176,6 @@ class Curriculum(Telling):
         """Ids of the prompts not in flight whose last `groups` groups had no contrast and were not solved."""
         lost = (self.columns["streak"] <= -check_whole("groups", groups, least=1)) & ~self.ledger.open
         return [self.pool.ids[slot] for slot in np.flatnonzero(lost)]
-
-    @property
-    def pool(self) -> PromptPool:
-        """The prompts; `UnboundError` before there are any."""
-        if self._pool is None:
-            raise UnboundError(
-                f"this {type(self).__name__} has no prompts yet: construct it with a PromptPool, call bind(pool), or "
-                "hand it to a trainer, which binds it to its data set"
-            )
-        return self._pool
 
 
 CURRICULA.base = Curriculum

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from rollwise.curricula.seam.exclusive import exclusive
-from rollwise.curricula.seam.scheduling import Scheduling
+from rollwise.curricula.seam.exclusive import Busy, exclusive
+from rollwise.curricula.seam.flow import Flow
 from rollwise.errors import TicketError
 from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
 from rollwise.options import check_whole
 
 
-class Consulting(Scheduling):
+class Consulting(Flow):
     """Questions out, answers in. A method that asks no model leaves its hooks alone, and `consult` gives nothing."""
 
-    @abstractmethod
-    def _begin(self, step: int | None) -> int: ...
+    busy: Busy
 
     @exclusive
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:

@@ -6,18 +6,18 @@ Curricula of curricula call these parts of their children.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rollwise.columns import Columns
 from rollwise.curricula.seam.allotment import allot, learn_rates, note, predictor_of, remembered
-from rollwise.curricula.seam.consulting import Consulting
+from rollwise.curricula.seam.method import Method
 from rollwise.curricula.seam.picks import Picks
-from rollwise.curricula.seam.safeguards import Safeguards
+from rollwise.curricula.seam.safeguards import Safeguards, TieBreaks
 from rollwise.draws import ties
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, UnboundError
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
@@ -36,26 +36,35 @@ _NEARLY_ALL = 0.9
 """Warn of asks without a step from this many expired tickets on, if they are this share of all that are closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TieBreaks:
-    """The curriculum's tie-breakers, for its rails: a method of the curriculum would not outlive a pickle."""
-
-    rng: RngStreams
-    id_hashes: np.ndarray
-    columns: Columns
-
-    def __call__(self, slots: np.ndarray) -> np.ndarray:
-        """uint32 (K,), see `Flow.ties`."""
-        return ties(self.rng.seed, self.id_hashes[slots], self.columns["asked"][slots])
-
-
-class Flow(Consulting):
+class Flow(Method):
     """The inner steps of a curriculum; `Curriculum` adds the calls that trainers make."""
+
+    counted: ClassVar[tuple[str, ...]] = (
+        *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
+        *("probed", "probe_rollouts"),
+        *("behind", "unknown"),  # asks of a step before the clock's; groups told by a mean that does not say if mixed
+        *("state_added", "state_dropped"),  # prompts that were new, or gone, when a state or another pool was joined
+    )
+    """What is counted since the beginning."""
+    rare: ClassVar[tuple[str, ...]] = ("behind", "unknown")
+    """Counters that are saved once they are not 0; states of version 0.1 have none of them."""
 
     seed: int
     expire_after: int | None
+    told_step: int
+    contrast: Contrast
     _pool: PromptPool | None
     _warned_of_steps: bool = False
+
+    @property
+    def pool(self) -> PromptPool:
+        """The prompts; `UnboundError` before there are any."""
+        if self._pool is None:
+            raise UnboundError(
+                f"this {type(self).__name__} has no prompts yet: construct it with a PromptPool, call bind(pool), or "
+                "hand it to a trainer, which binds it to its data set"
+            )
+        return self._pool
 
     def _step_of(self, step: int | None) -> int:
         """The step that an `ask` with this argument is for; nothing changes."""

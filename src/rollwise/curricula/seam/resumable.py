@@ -4,72 +4,32 @@ from __future__ import annotations
 
 import copy
 import logging
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from rollwise.curricula.seam import saving
-from rollwise.curricula.seam.exclusive import Busy, exclusive
-from rollwise.curricula.seam.method import Method
+from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.curricula.seam.picks import JoinReport
-from rollwise.curricula.seam.safeguards import Safeguards
+from rollwise.curricula.seam.telling import Telling
 from rollwise.errors import PoolError, StateError
+from rollwise.options import Schedule, check_whole
 from rollwise.pool import PromptPool
-from rollwise.tickets import Contrast, Ledger, RewardSpec
+from rollwise.tickets import RewardSpec
 
 logger = logging.getLogger(__name__)
 
 
-class Resumable(Method):
+class Resumable(Telling):
     """Everything of a curriculum that changes, packed, unpacked and joined to a pool by prompt id."""
 
-    counted: ClassVar[tuple[str, ...]] = (
-        *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
-        *("probed", "probe_rollouts"),
-        *("behind", "unknown"),  # asks of a step before the clock's; groups told by a mean that does not say if mixed
-        *("state_added", "state_dropped"),  # prompts that were new, or gone, when a state or another pool was joined
-    )
-    """What is counted since the beginning."""
-    rare: ClassVar[tuple[str, ...]] = ("behind", "unknown")
-    """Counters that are saved once they are not 0; states of version 0.1 have none of them."""
+    schedules: Mapping[str, Schedule] = MappingProxyType({})
+    """The options that have one, by name."""
 
     options: dict[str, Any]
-    reward_spec: RewardSpec
-    range_declared: bool
-    ledger: Ledger
-    safeguards: Safeguards
-    contrast: Contrast
-    awaiting: dict[str, tuple[int, int]]
-    counters: dict[str, int]
-    step: int
-    told_step: int
-    tokens: int
-    step_begun: bool
-    owns_clock: bool
-    busy: Busy
-
-    @property
-    @abstractmethod
-    def counts_tokens(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def pool(self) -> PromptPool: ...
-
-    @abstractmethod
-    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None) -> None: ...
-
-    @abstractmethod
-    def set_reward_spec(self, spec: RewardSpec) -> None: ...
-
-    @abstractmethod
-    def _eligible(self, n: int) -> int: ...
-
-    @abstractmethod
-    def _release(self, slots: np.ndarray) -> None: ...
 
     # ---- the whole ----
 
@@ -208,3 +168,28 @@ class Resumable(Method):
         slot_of = dict(zip(old_rows.tolist(), new_rows.tolist(), strict=True)) if body.get("awaiting") else {}
         saved_awaiting = body.get("awaiting", {}).items()
         self.awaiting = {id_: (slot_of[row], int(step)) for id_, (row, step) in saved_awaiting if row in slot_of}
+
+    # ---- options whose value changes while training ----
+
+    def present(self, option: float | Schedule) -> float:
+        """The value of an option at the step whose prompts are chosen, or whose outcomes are being settled."""
+        if not isinstance(option, Schedule):
+            return option
+        return option.at(step=self.told_step if self.told_step >= 0 else self.step, tokens=self.tokens)
+
+    def scheduled(self) -> dict[str, float]:
+        """The present value of each option that has a schedule."""
+        return {name: self.present(schedule) for name, schedule in self.schedules.items()}
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether an option follows the number of tokens."""
+        return any(schedule.by == "tokens" for schedule in self.schedules.values())
+
+    def count_tokens(self, total: int) -> None:
+        """Say how many tokens training has seen so far, for schedules by tokens; a trainer does it before each step.
+
+        Raises:
+            ConfigError: no whole number >= 0. Nothing has changed then.
+        """
+        self.tokens = max(self.tokens, check_whole("total", total, least=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +13,22 @@ from rollwise.curricula.seam.rails import Guard, Rails
 from rollwise.curricula.seam.starvation import ALARM_SHARE, StarvationAlarm
 from rollwise.curricula.seam.unscored import Unscored
 from rollwise.curricula.seam.unseen import Unseen
+from rollwise.draws import ties
 from rollwise.pool import PromptPool
+from rollwise.rng import RngStreams
+
+
+@dataclass(frozen=True, slots=True)
+class TieBreaks:
+    """The curriculum's tie-breakers, for its rails: a method of the curriculum would not outlive a pickle."""
+
+    rng: RngStreams
+    id_hashes: np.ndarray
+    columns: Columns
+
+    def __call__(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 (K,), see `Flow.ties`."""
+        return ties(self.rng.seed, self.id_hashes[slots], self.columns["asked"][slots])
 
 
 class Safeguards(NamedTuple):

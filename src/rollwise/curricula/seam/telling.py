@@ -13,7 +13,7 @@ from rollwise.errors import TicketError
 from rollwise.options import check_ids
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
-from rollwise.tickets.ticket import Ticket, TicketStatus
+from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
 from rollwise.tickets.told import Checked, Learner, TellReport
 
 _AWAITED = 1
@@ -66,9 +66,10 @@ class Telling(Asking):
 
     def _take(self, checked: Checked) -> Evidence:
         """Learn from checked outcomes."""
-        evidence = self.ledger.close(checked, self._learner)
+        evidence = checked.evidence
+        self.ledger.close(checked)
         if self.wants_feedback:
-            self._await_feedback(checked)
+            self._await_feedback(checked.entries)
         if len(evidence):
             self._settle()
             self.count(evidence)
@@ -118,11 +119,10 @@ class Telling(Asking):
         self.learn_gains(np.array(slots, dtype=np.int64), np.array(list(gains.values()), dtype=np.float64))
         return len(slots)
 
-    def _await_feedback(self, checked: Checked) -> None:
+    def _await_feedback(self, told: Iterable[Entry]) -> None:
         """Remember the tickets told, of which feedback may come; forget those told two steps ago or more."""
         self.awaiting = {id_: kept for id_, kept in self.awaiting.items() if kept[1] >= self.step - _AWAITED}
-        trained = [entry for entry in checked.entries if entry.ticket.purpose == "train"]
-        self.awaiting |= {entry.ticket.id: (entry.slot, self.step) for entry in trained}
+        self.awaiting |= {one.ticket.id: (one.slot, self.step) for one in told if one.ticket.purpose == "train"}
 
     def ticket_status(self, ticket_id: str) -> TicketStatus:
         """What has become of a ticket.

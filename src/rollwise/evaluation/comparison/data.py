@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -26,9 +27,9 @@ from rollwise.evaluation.curves import (
     time_of_best,
 )
 from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column, start_of
+from rollwise.runs.names import CHECKPOINTS
 from rollwise.runs.reading import RunData
 from rollwise.runs.sets import Problem
-from rollwise.runs.weights import keeps_weights
 
 TTB_PERCENTS = (50, 75, 100)
 BSF_PERCENTS = (25, 50, 100)
@@ -62,7 +63,17 @@ def _keeps_best(run: RunData, score: str | None) -> bool | None:
     scores = np.full(0, np.nan) if score is None else run.column(score)
     if not np.isfinite(scores).any():
         return None
-    return any(keeps_weights(run, int(step)) for step in run.steps[scores == np.nanmax(scores)])
+    return any(_keeps_weights(run, int(step)) for step in run.steps[scores == np.nanmax(scores)])
+
+
+def _keeps_weights(run: RunData, step: int) -> bool:
+    """Whether a checkpoint of that step is there; step 0 is the model that training began with.
+
+    Those of a script's run are where its trainer put them, as `config.yaml` says.
+    """
+    own = run.config.get("checkpoints")
+    folders = [run.path / CHECKPOINTS, *([Path(own)] if isinstance(own, str) else [])]
+    return step == 0 or any((folder / f"checkpoint-{step}").is_dir() for folder in folders)
 
 
 def _on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[str, float]:

@@ -13,12 +13,11 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
-from rollwise.training.generation.collected import Collected
+from rollwise.tickets.ticket import Ticket, allotted_rollouts, check_sizes, is_continued, rollouts_to_make
 from rollwise.training.generation.consultation import Consultation
 from rollwise.training.generation.groups import Groups, Probe
 from rollwise.training.generation.messages import Call, Chosen, Inquiry, Judgment, Kept, Order, share_of
-from rollwise.training.generation.rounds import Made, Round, ToldAdvantages, check_sizes, outcome_of, widen_rewards
+from rollwise.training.generation.rounds import Collected, Made, Round, ToldAdvantages, outcome_of, widen_rewards
 
 
 class Generation:
@@ -73,15 +72,15 @@ class Generation:
         self.ask_seconds = self.tell_seconds = 0.0
         self._probing = True
         self._parts: list[tuple[int, list[Ticket]]] = []  # of the last order
+        self._rows: dict[str, int] = {}  # of the data set, by ticket
         self._begun: list[str] = []  # the tickets in it that go on from a screening
         self._turns: Rounds | None = None
         self._made = Made()  # for what was asked last
         self._collected = Collected(self.batch)
-        self._probes: list[tuple[Ticket, Call, slice]] = []
+        self._probes: list[tuple[Ticket, Call]] = []
         self._uncharged: dict[str, float] = {}
         self._judging = Consultation(curriculum, flops_per_token)
         self._padding = np.zeros(2, dtype=np.int64)
-        self._size = 0  # rollouts of all calls that may be trained on
 
     # ---- what to roll out ----
 
@@ -111,6 +110,7 @@ class Generation:
         self._parts = list(parts.items())
         in_order = [ticket for part in parts.values() for ticket in part]
         rows = self.dataset_rows[self.curriculum.pool.slots_of([t.prompt_id for t in in_order])].tolist()
+        self._rows |= zip([t.id for t in in_order], rows, strict=True)
         cuts = np.cumsum([0, *map(len, parts.values())])
         begun = [t for t in in_order if t.purpose == "train" and self._goes_on(t)]
         self._begun = [t.id for t in begun]
@@ -219,35 +219,28 @@ class Generation:
         if purpose == "train":
             rewards = self._made.add(self._parts, calls, dict(zip(self._begun, kept, strict=True)))
             if self._turns is None or self._turns.add(rewards):
-                self._tell_round(Round(self._made, self._size, self.advantages_of, self.told_advantages))
+                asked, before = self.tickets[len(self.batch) :], sum(one.size for one in self._collected.rounds)
+                self._tell_round(Round(self._made, asked, before, self.advantages_of, self.told_advantages))
         else:
             self._tell_probes(calls, shown=purpose != "oracle")
         self.tell_seconds += time.perf_counter() - started
 
     def _tell_round(self, told: Round) -> None:
-        self._size += told.size
-        if self._turns is not None:  # as they were asked: each is told its rollouts of all rounds
-            asked = {ticket.id: ticket for ticket in self.tickets}
-            told.tickets = [asked[ticket.id] for ticket in told.tickets]
+        if self._turns is not None:
             told.kept = [self._turns.kept(ticket) for ticket in told.tickets]
         evidence = self.curriculum.tell(told.outcome(i) for i in range(len(told.tickets)))
         numbers = range(len(self.batch), len(self.batch) + len(told.tickets))
-        order = {ticket.id: i for i, ticket in enumerate(told.tickets)}
-        told.reorder([order[t.id] for t in self.tickets[len(self.batch) :]])
         told.evidence = told.whole_evidence(self.curriculum, evidence)
         told.admitted = self.batch.add(numbers, told.evidence, list(map(len, told.kept)))
         self._collected.rounds.append(told)
 
     def _tell_probes(self, calls: list[Call], *, shown: bool) -> None:
         probes = [
-            (ticket, call, slice(i * n, (i + 1) * n))
+            (ticket, call.part(slice(i * n, (i + 1) * n)))
             for (n, tickets), call in zip(self._parts, calls, strict=True)
             for i, ticket in enumerate(tickets)
         ]
-        self.curriculum.tell(
-            outcome_of(ticket, call.rewards[own], None if call.labels is None else call.labels[own])
-            for ticket, call, own in probes
-        )
+        self.curriculum.tell(outcome_of(ticket, made.rewards, made.labels) for ticket, made in probes)
         if shown:  # an oracle's are many times the run's own
             self._probes += probes
 
@@ -277,13 +270,13 @@ class Generation:
         """All that was rolled out, for those who observe; with the data set's rows if it is given."""
         counts = self.batch.metrics()
         gate = {name: counts[name] for name in ("rounds", "rejected", "filled", "surplus")}
-        find, made = self._finder(dataset), self._collected.fields()
+        made = self._collected.fields()
         return Groups(
             **made,
             step=self.step,
             tickets=self.tickets,
-            rows=[find(ticket) for ticket in self.tickets],
-            probes=[Probe.of(ticket, find(ticket), call, own) for ticket, call, own in self._probes],
+            rows=[self._row(ticket, dataset) for ticket in self.tickets],
+            probes=[Probe.of(ticket, self._row(ticket, dataset), made) for ticket, made in self._probes],
             uncharged=dict(self._uncharged),
             judging=dict(self._judging.costs),
             judged=self._judging.judged(self.tickets),
@@ -294,6 +287,6 @@ class Generation:
             tell_seconds=self.tell_seconds,
         )
 
-    def _finder(self, dataset: Any) -> Callable[[Ticket], dict[str, Any]]:
-        pool = self.curriculum.pool
-        return lambda ticket: {} if dataset is None else dataset[int(self.dataset_rows[pool.slot(ticket.prompt_id)])]
+    def _row(self, ticket: Ticket, dataset: Any) -> dict[str, Any]:
+        row: dict[str, Any] = {} if dataset is None else dataset[self._rows[ticket.id]]
+        return row

@@ -18,7 +18,7 @@ NO_ADVANTAGE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One ticket whose rollouts were measured or screened.
+    """A ticket's own rollouts: measured or screened, or made to train on.
 
     Attributes:
         ticket: the ticket.
@@ -37,10 +37,9 @@ class Probe:
     labels: list[str | None] | None
 
     @classmethod
-    def of(cls, ticket: Ticket, row: dict[str, Any], call: Call, own: slice) -> Probe:
-        """The rollouts `own` of a call."""
-        labels = None if call.labels is None else call.labels[own]
-        return cls(ticket, row, call.rewards[own], call.lengths[own], call.texts[own], labels)
+    def of(cls, ticket: Ticket, row: dict[str, Any], made: Call) -> Probe:
+        """The rollouts of a call."""
+        return cls(ticket, row, made.rewards, made.lengths, made.texts, made.labels)
 
 
 @dataclass(frozen=True, slots=True)

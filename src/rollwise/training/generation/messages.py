@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -146,6 +146,12 @@ class Call:
         """The rollouts of no ticket."""
         return slice(len(self.rewards) - self.padding * self.n, None)
 
+    def part(self, own: slice) -> Call:
+        """Some of its rollouts, without the trainer's output."""
+        flat = {name: getattr(self, name)[own] for name in ("rewards", "totals", "advantages", "lengths", "texts")}
+        labels = None if self.labels is None else self.labels[own]
+        return replace(self, **flat, labels=labels, output={}, padding=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -172,18 +178,8 @@ class Screened:
             for number in range(len(call.rewards) // call.n - call.padding):
                 ticket, prompt_id = next(tickets)
                 rows = slice(number * call.n, (number + 1) * call.n)
-                part = Call(
-                    n=call.n,
-                    output={name: tensor[rows].cpu().clone() for name, tensor in call.output.items()},
-                    rewards=call.rewards[rows],
-                    totals=call.totals[rows],
-                    advantages=call.advantages[rows],
-                    lengths=call.lengths[rows],
-                    texts=call.texts[rows],
-                    labels=None if call.labels is None else call.labels[rows],
-                    whole=True,
-                )
-                self.groups[prompt_id] = Kept(ticket, step, part)
+                output = {name: tensor[rows].cpu().clone() for name, tensor in call.output.items()}
+                self.groups[prompt_id] = Kept(ticket, step, replace(call.part(rows), output=output, whole=True))
 
     def take(self, prompt_id: str) -> Kept:
         """A prompt's rollouts, which are kept no longer."""

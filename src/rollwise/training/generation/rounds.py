@@ -1,4 +1,4 @@
-"""One round of a generation: whole groups, told together, whatever calls their rollouts came from."""
+"""The rounds of a generation: whole groups, told together, whatever calls their rollouts came from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import ConfigError, RewardError
+from rollwise.errors import RewardError
+from rollwise.gates import Refill
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, RewardSpec
 from rollwise.tickets.ticket import Ticket
-from rollwise.training.generation.groups import Screening
-from rollwise.training.generation.messages import Call, Kept
+from rollwise.training.generation.groups import Screening, join_evidence
+from rollwise.training.generation.messages import Call, Chosen, Kept
 
 logger = logging.getLogger(__name__)
 
@@ -55,20 +56,15 @@ class Made:
         """The calls of the screened groups, then the others."""
         return [*(one.call for one in self.begun.values()), *self.calls]
 
-    @property
-    def tickets(self) -> list[Ticket]:
-        """All tickets, in the order of the calls."""
-        return list({ticket.id: ticket for _, tickets in self.parts for ticket in tickets}.values())
-
     def screening(self, ticket: Ticket) -> Screening | None:
         """Where the first rollouts of a group come from, if it was not rolled out at once."""
         before = self.begun.get(ticket.id)
         return None if before is None else Screening(before.ticket, before.step, before.call.n)
 
-    def whole_groups(self) -> np.ndarray:
-        """Rows (M, G) of each group's rollouts, screened ones first, among those of `every`; -1 behind."""
+    def whole_groups(self, asked: list[Ticket]) -> np.ndarray:
+        """Rows (M, G) of each ticket's rollouts, screened ones first, among those of `every`; -1 behind."""
         starts = np.cumsum([0, *(len(call.rewards) for call in self.every)]).tolist()
-        rows: dict[str, list[int]] = {ticket.id: [] for ticket in self.tickets}
+        rows: dict[str, list[int]] = {ticket.id: [] for ticket in asked}
         for id_, start, before in zip(self.begun, starts, self.begun.values(), strict=False):
             rows[id_] += range(start, start + before.call.n)
         for (n, tickets), start in zip(self.parts, starts[len(self.begun) :], strict=False):
@@ -85,6 +81,7 @@ class Round:
 
     Args:
         made: what was rolled out.
+        tickets: M tickets, in the order asked.
         offset: how many rollouts the rounds before had.
         advantages_of: see `Generation`.
         told_advantages: see `Generation`.
@@ -98,15 +95,16 @@ class Round:
     def __init__(
         self,
         made: Made,
+        tickets: list[Ticket],
         offset: int,
         advantages_of: Callable[[np.ndarray, np.ndarray, list[int]], Any],
         told_advantages: ToldAdvantages | None,
     ) -> None:
         every = made.every
         self.size = sum(len(call.rewards) for call in every)
-        self.tickets = made.tickets
-        self.screenings = [made.screening(ticket) for ticket in self.tickets]
-        local = made.whole_groups()
+        self.tickets = tickets
+        self.screenings = [made.screening(ticket) for ticket in tickets]
+        local = made.whole_groups(tickets)
         there = local >= 0
         self.sizes: np.ndarray = there.sum(axis=1)
         sizes = self.sizes.tolist()
@@ -132,16 +130,6 @@ class Round:
         array: np.ndarray = getattr(self, name)
         return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=empty)
 
-    def reorder(self, order: list[int]) -> None:
-        """From the order of the calls to the order of the tickets."""
-        if order == list(range(len(order))):
-            return
-        for name in ("sizes", "index", "rewards", "lengths", "advantages", "told"):
-            setattr(self, name, getattr(self, name)[order])
-        for name in ("tickets", "screenings", "texts", "labels", "kept"):
-            values = getattr(self, name)
-            setattr(self, name, [values[i] for i in order] if values else values)
-
     def outcome(self, i: int) -> Outcome:
         """What a group's ticket is told: of its own rollouts, as many as it asked for."""
         ticket, screening = self.tickets[i], self.screenings[i]
@@ -155,17 +143,67 @@ class Round:
         if all(ticket.n_rollouts in (None, n) for ticket, n in zip(self.tickets, self.sizes.tolist(), strict=True)):
             return evidence
         spec, scored = curriculum.reward_spec, ~np.isnan(self.rewards)
-        kept = [rewards[s] for rewards, s in zip(self.rewards, scored, strict=True)]
-        return Evidence.from_groups(
+        rewards, count = self.rewards[scored], scored.sum(axis=1)
+        return Evidence.from_flat(
             slots=evidence.slots.tolist(),
-            scores=[spec.scores(spec.check(rewards, t.id)) for t, rewards in zip(self.tickets, kept, strict=True)],
-            solved=[rewards >= spec.threshold for rewards in kept],
-            advantages=[a[s] for a, s in zip(self.told, scored, strict=True)],
-            failed=(self.sizes - scored.sum(axis=1)).tolist(),
+            count=count.tolist(),
+            scores=spec.scores(np.clip(rewards, spec.low, spec.high)),
+            solved=rewards >= spec.threshold,
+            advantages=self.told[scored],
+            failed=(self.sizes - count).tolist(),
             step=evidence.step.tolist(),
             late=evidence.late.tolist(),
             probe=evidence.probe.tolist(),
         )
+
+
+class Collected:
+    """The rounds of one batch.
+
+    Args:
+        batch: says which of the groups train.
+    """
+
+    def __init__(self, batch: Refill[int]) -> None:
+        self.batch = batch
+        self.rounds: list[Round] = []
+
+    def chosen(self) -> Chosen:
+        """What is trained on."""
+        index = [own[:n].tolist() for r in self.rounds for own, n in zip(r.index, r.sizes.tolist(), strict=True)]
+        groups, used = self.batch.groups, self.used()
+        return Chosen(
+            rows=[row for group in groups for row in index[group]],
+            sizes=[len(index[group]) for group in groups],
+            used=[i in used[group] for group in groups for i in range(len(index[group]))],
+        )
+
+    def used(self) -> list[set[int]]:
+        """The rollouts of each group that are trained on."""
+        shares = dict(zip(self.batch.groups, self.batch.shares, strict=True))
+        kept = [own.tolist() for r in self.rounds for own in r.kept]
+        return [set(own[: shares.get(group, 0)]) for group, own in enumerate(kept)]
+
+    def fields(self) -> dict[str, Any]:
+        """What `Groups` has of them."""
+        parts = self.rounds
+        width, n = max(r.rewards.shape[1] for r in parts), sum(len(r.tickets) for r in parts)
+        arrays = {"rewards": np.nan, "advantages": 0.0, "lengths": 0}
+        used = np.zeros((n, width), dtype=bool)
+        for group, own in enumerate(self.used()):
+            used[group, sorted(own)] = True
+        return {
+            **{name: np.concatenate([r.of_width(name, width, empty) for r in parts]) for name, empty in arrays.items()},
+            "used": used,
+            "sizes": np.concatenate([r.sizes for r in parts]),
+            "texts": [own for r in parts for own in r.texts],
+            "labels": [own for r in parts for own in r.labels] if all(r.labels for r in parts) else None,
+            "evidence": join_evidence([r.evidence for r in parts]),
+            "round": np.repeat(np.arange(1, len(parts) + 1), [len(r.tickets) for r in parts]),
+            "admitted": np.concatenate([r.admitted for r in parts]),
+            "trained": np.isin(np.arange(n), self.batch.groups),
+            "screenings": [own for r in parts for own in r.screenings],
+        }
 
 
 def outcome_of(
@@ -180,27 +218,6 @@ def outcome_of(
         failed=int((~scored).sum()),
         labels=None if labels is None else [label for label, s in zip(labels, scored, strict=True) if s],
     )
-
-
-def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool, screens: bool) -> None:
-    """Refuse the `sizes` (K,) of K tickets' groups that a step of as many groups of `group` can't be made of.
-
-    Where some rollouts of a screening have no reward, others are made for them, and the sum is greater.
-
-    Raises:
-        ConfigError: sizes differ and no allocator gave them, or their sum is not that of the step.
-    """
-    odd = next((ticket for ticket, n in zip(tickets, sizes, strict=True) if n != group), None)
-    if odd is not None and not allocated:
-        raise ConfigError(
-            f"ticket {odd.id!r} asks for n_rollouts={odd.n_rollouts}, but every group here has {group} rollouts; give "
-            "the curriculum an allocator, or have `ask` give the n_rollouts that it is given"
-        )
-    if sum(sizes) < len(tickets) * group or (sum(sizes) > len(tickets) * group and not screens):
-        raise ConfigError(
-            f"the tickets of a step ask for {sum(sizes)} rollouts, but a step trains on {len(tickets) * group}: an "
-            "allocator must give away the budget, all of it and no more"
-        )
 
 
 def widen_rewards(curriculum: Curriculum, calls: list[Call], step: int) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from rollwise.runs.data_file import category_columns
 from rollwise.runs.folder import RunFolder
-from rollwise.tickets.ticket import Ticket, plain_id
-from rollwise.training.generation.groups import Groups
+from rollwise.tickets.ticket import line_of, plain_id
+from rollwise.training.generation.groups import Groups, Probe
 from rollwise.training.recording.judgment_lines import judgment_lines
 
 _COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
@@ -48,27 +48,16 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
     `category` holds what the data set's columns `grouped_by` say, else its column `category`.
     """
     named = category_columns(grouped_by)
-    lines = [
-        _line(groups.step, p.ticket, p.row, named, p.rewards, p.lengths, p.texts, p.labels, trained=False)
-        for p in groups.probes
-    ]
+    lines = [_line(groups.step, probe, named, trained=False) for probe in groups.probes]
     for i, ticket in enumerate(groups.tickets):
         screening = groups.screenings[i]
         before = 0 if screening is None else screening.rollouts
         own = slice(before, int(groups.sizes[i]))
         labels = None if groups.labels is None else groups.labels[i][own]
         advantages = groups.advantages[i].round(6).tolist()
-        line = _line(
-            groups.step,
-            ticket,
-            groups.rows[i],
-            named,
-            groups.rewards[i, own],
-            groups.lengths[i, own],
-            groups.texts[i][own],
-            labels,
-            trained=bool(groups.trained[i]),
-        )
+        texts, lengths = groups.texts[i][own], groups.lengths[i, own]
+        made = Probe(ticket, groups.rows[i], groups.rewards[i, own], lengths, texts, labels)
+        line = _line(groups.step, made, named, trained=bool(groups.trained[i]))
         line |= {
             "round": int(groups.round[i]),
             "admitted": bool(groups.admitted[i]),
@@ -87,34 +76,16 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
     return lines
 
 
-def _line(
-    step: int,
-    ticket: Ticket,
-    row: Mapping[str, Any],
-    named: Sequence[str],
-    rewards: np.ndarray,
-    lengths: np.ndarray,
-    texts: list[Any],
-    labels: list[str | None] | None,
-    *,
-    trained: bool,
-) -> dict[str, Any]:
-    category = category_of(row, named)
+def _line(step: int, made: Probe, named: Sequence[str], *, trained: bool) -> dict[str, Any]:
+    category = category_of(made.row, named)
     return {
-        "step": step,
-        "ticket": plain_id(ticket.id),
-        "prompt_id": ticket.prompt_id,
-        "lane": ticket.lane,
-        "purpose": ticket.purpose,
-        "trained": trained,
-        "predicted": ticket.predicted,
-        **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
-        "propensity": ticket.propensity,
-        "rewards": rewards.tolist(),
-        "tokens": lengths.tolist(),
-        "prompt": ticket.prompt,
-        "texts": texts,
-        **({} if labels is None else {"failures": labels}),
+        **line_of(made.ticket, step=step, trained=trained),
+        "ticket": plain_id(made.ticket.id),
+        "rewards": made.rewards.tolist(),
+        "tokens": made.lengths.tolist(),
+        "prompt": made.ticket.prompt,
+        "texts": made.texts,
+        **({} if made.labels is None else {"failures": made.labels}),
         **({} if category is None else {"category": category}),
     }
 

@@ -192,10 +192,7 @@ class EvaluationMixin(TrlTrainer):
         n = self.num_generations_eval
         if captured is None:
             return output, max(1, len(inputs) // n)
-        told, totals = (
-            numbers.cpu().double().numpy().reshape(-1, n)
-            for numbers in (self._told_rewards(captured), self._total_rewards(captured))
-        )
+        told, totals = (numbers.reshape(-1, n) for numbers in self._told_and_totals(captured))
         order = self._orders.get(self.evaluated_set or "")
         results = self.results.setdefault(self.evaluated_set or "", SetResults(n, own=None))
         successes = (told >= self.curriculum.reward_spec.threshold).sum(axis=1)

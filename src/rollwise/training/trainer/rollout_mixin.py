@@ -13,7 +13,6 @@ from accelerate.utils import gather_object
 
 from rollwise.tickets.ticket import Purpose
 from rollwise.training.generation.advantage_mixin import AdvantageMixin
-from rollwise.training.generation.feedback_mixin import FeedbackMixin
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows
 from rollwise.training.generation.messages import Call, one_step, share_of
@@ -24,7 +23,7 @@ _SPREADS = frozenset({"reward_std", "frac_reward_zero_std"})
 FailureOf = Callable[[Any, Mapping[str, Any]], str | None]
 
 
-class RolloutMixin(AdvantageMixin, FeedbackMixin):
+class RolloutMixin(AdvantageMixin):
     """One call to the trainer's generation for groups of any size, over all ranks."""
 
     failure_of: FailureOf | None
@@ -59,11 +58,12 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
         if self.failure_of is not None:
             labels = gather_object([self.failure_of(*pair) for pair in zip(captured["texts"], bound, strict=True)])
         advantages = accelerator.gather(output["advantages"].contiguous())
+        told, totals = self._told_and_totals(captured)
         return Call(
             n=n,
             output=gather_rows(output, accelerator, self._tokenizer.pad_token_id) if purpose == "screen" else output,
-            rewards=self._told_rewards(captured).cpu().double().numpy(),
-            totals=self._total_rewards(captured).cpu().double().numpy(),
+            rewards=told,
+            totals=totals,
             advantages=advantages.float().cpu().numpy(),
             lengths=np.array(gather_object(captured["lengths"])),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
