@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
+from rollwise.models.cache import RECEIPT
 from rollwise.models.embedded import embedded_policy
 from rollwise.models.judging import judging_policy
 from rollwise.models.tool_policy import tool_policy
@@ -28,6 +29,11 @@ def is_embedded(model: str) -> bool:
     (True, False)
     """
     return model in _MAKERS
+
+
+def made_here(model: str) -> bool:
+    """Whether a `--model` is an embedded policy, or the folder of one: a few hundred thousand parameters."""
+    return is_embedded(model) or Path(model, RECEIPT).is_file()
 
 
 def policy_source(model: str, task: Task, *, progress: Callable[[int, int], None] | None = None) -> str | Path:

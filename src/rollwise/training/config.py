@@ -14,7 +14,7 @@ from rollwise.curricula import curriculum_options, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.judges import CompactFormat
-from rollwise.models import EMBEDDED, JUDGING
+from rollwise.models.sources import EMBEDDED, JUDGING, made_here
 from rollwise.options import (
     Count,
     CountFromTwo,
@@ -80,7 +80,8 @@ class TrainConfig(OwnData):
         temperature: Sampling temperature of the rollouts.
         eval_temperature: Sampling temperature in evaluations; by default that of training, 0 for greedy decoding.
         max_completion_length: Most tokens of a rollout; by default the task's own limit, 512 for your own data.
-        micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
+        micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory. By default 8
+            with a pretrained model, 512 with the embedded policy.
         probe_batch: Most rollouts generated at once to measure or screen prompts and for the evaluation at the end, and
             most judgments at once; by default as many as a step trains on. More are faster, and need more memory.
         max_judgment_length: Most tokens of a judgment, for methods that ask the policy (METIS); by default what the
@@ -138,7 +139,7 @@ class TrainConfig(OwnData):
     temperature: Temperature = 1.0
     eval_temperature: Annotated[float, Range(0.0, 10.0)] | None = None
     max_completion_length: Count | None = None
-    micro_batch: Count = 512
+    micro_batch: Count | None = None
     probe_batch: Count | None = None
     max_judgment_length: Count | None = None
     judgments_per_step: CountOrZero = 8
@@ -282,5 +283,6 @@ class TrainConfig(OwnData):
                 f"start a number of them that divides {rollouts}"
             )
         share = rollouts // processes
-        passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= self.micro_batch)
+        most = self.micro_batch or (512 if made_here(self.model) else 8)
+        passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= most)
         return share // passes, passes

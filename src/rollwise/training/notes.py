@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
-from rollwise.models import is_embedded
-from rollwise.models.cache import RECEIPT
 from rollwise.models.identity import made_by
+from rollwise.models.sources import made_here
 from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.sampling.own_task import OwnTask
@@ -32,8 +30,7 @@ def hush() -> None:
 
 def cautions(config: TrainConfig) -> list[str]:
     """What is rarely meant, in words: a learning rate for the embedded policy, with a pretrained model."""
-    embedded = is_embedded(config.model) or Path(config.model, RECEIPT).is_file()
-    if embedded or config.peft or config.learning_rate < RARELY_HIGHER:
+    if made_here(config.model) or config.peft or config.learning_rate < RARELY_HIGHER:
         return []
     return [
         f"learning rate {config.learning_rate:g} is for the embedded policy; 1e-6 is usual for a pretrained model "
