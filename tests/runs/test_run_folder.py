@@ -101,7 +101,10 @@ def test_a_steps_rollouts_are_shared_out_evenly(processes: int, micro: int, expe
 def test_a_pretrained_model_has_eight_rollouts_in_a_pass_unless_told(tmp_path: Path) -> None:
     """512 answers of 512 tokens from a vocabulary of 150,000 are 80 GB of logits in half precision."""
     assert TrainConfig(model="path/or/hub-id").batch(1) == (8, 64)
+    assert TrainConfig(model="path/or/hub-id").eval_batch(1) == 64
     assert TrainConfig(model="path/or/hub-id", micro_batch=32).batch(1) == (32, 16)
+    assert TrainConfig(model="path/or/hub-id", micro_batch=32, num_generations_eval=5).eval_batch(1) == 30
+    assert TrainConfig(num_generations_eval=3).eval_batch(1) == 510
     assert TrainConfig().batch(1) == (512, 1)
     (tmp_path / "rollwise.json").touch()  # the folder of an embedded policy that was warm-started before
     assert TrainConfig(model=str(tmp_path)).batch(1) == (512, 1)

@@ -111,7 +111,7 @@ def _implied(config: TrainConfig, task: Task, folder: Path) -> dict[str, Any]:
         **({} if config.updates == 1 else {"steps_per_generation": passes * config.updates}),
         "num_generations": config.num_generations,
         "num_generations_eval": config.num_generations_eval,
-        "per_device_eval_batch_size": config.num_generations_eval * max(1, per_pass // config.num_generations_eval),
+        "per_device_eval_batch_size": config.eval_batch(processes),
         "max_completion_length": config.max_completion_length or task.max_completion_length,
         "temperature": config.temperature,
         "learning_rate": config.learning_rate,

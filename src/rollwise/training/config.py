@@ -32,6 +32,7 @@ from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
 NO_GATE = NO_ALLOCATOR = "none"
+_IN_A_PASS, _EVALUATED = 8, 64  # rollouts of a pretrained model by default: trained on, and evaluated
 
 
 @dataclass(kw_only=True)
@@ -283,6 +284,15 @@ class TrainConfig(OwnData):
                 f"start a number of them that divides {rollouts}"
             )
         share = rollouts // processes
-        most = self.micro_batch or (512 if made_here(self.model) else 8)
+        most = self.micro_batch or (512 if made_here(self.model) else _IN_A_PASS)
         passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= most)
         return share // passes, passes
+
+    def eval_batch(self, processes: int) -> int:
+        """Rollouts that one process generates at once in an evaluation, for this many processes.
+
+        As many as in a training pass; by default more of a pretrained model, as nothing is kept for a backward pass.
+        """
+        n = self.num_generations_eval
+        most = self.batch(processes)[0] if self.micro_batch or made_here(self.model) else _EVALUATED
+        return n * max(1, most // n)
