@@ -62,7 +62,7 @@ def train_options(config: ProfileConfig, pool: int | None = None) -> str:
     default = {f.name: f.default for f in fields(config)}
     given |= {theirs: getattr(config, own) for own, theirs in named.items() if getattr(config, own) != default[own]}
     if pool is not None and pool < config.prompts_per_step:
-        given["prompts_per_step"] = pool
+        given["prompts_per_step"] = str(pool)
     words += [f"--{name} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
     return " ".join(word for word in words if word)
 
