@@ -222,7 +222,8 @@ def test_every_curriculum_trains(
     count = Counter(g["purpose"] for g in groups)
     assert count["train"] == sum(g["trained"] for g in groups) == 16
     assert metrics[-1]["rollouts"] == sum(len(g["rewards"]) for g in groups)
-    measured = {"lilo": 24, "sfl": 12, "adcl": 75}  # two steps' candidates; one refresh; all 60, then chunks 2 and 3
+    # two steps' candidates; one refresh; all 60, then chunks 2 and 3; one reference set, of all 60
+    measured = {"lilo": 24, "sfl": 12, "adcl": 75, "dots": 60}
     assert count["measure"] == measured.get(curriculum, 0)
     continued = [g for g in groups if g["lane"] == "continue"]
     assert (count["screen"] > 0) == (len(continued) > 0) == (curriculum in ("speed", "pilot-commit"))

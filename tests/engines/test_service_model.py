@@ -104,6 +104,7 @@ class Model(RuleBasedStateMachine):
             if holder == worker:
                 del self.out[id_]
                 self.status[id_] = "expired"
+        self.requests = {key: ids for key, ids in self.requests.items() if key[0] != worker}
 
     @rule()
     def save(self) -> None:

@@ -106,7 +106,7 @@ def test_every_curriculum_can_be_simulated(name: str, rewards: str) -> None:
     charged = 0 if name == "oracle" else counted["probe_rollouts"]
     assert log.rollouts[-1] == counted["rollouts"] + charged
     assert log.uncharged_rollouts[-1] == counted["probe_rollouts"] - charged
-    assert (counted["probed"] > 0) == (name in ("adcl", "sfl", "lilo", "speed", "pilot-commit", "oracle"))
+    assert (counted["probed"] > 0) == (name in ("adcl", "dots", "sfl", "lilo", "speed", "pilot-commit", "oracle"))
     assert np.nanmax(np.abs(log.effective_ratio + log.all_good + log.all_bad - 1.0)) < 1e-9
 
 

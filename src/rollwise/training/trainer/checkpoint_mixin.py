@@ -142,6 +142,12 @@ class CheckpointMixin(KeepBestMixin):
             "num_iterations": self.num_iterations,
         }
 
+    def _micro_step_of(self, saved: Mapping[str, Any]) -> int:
+        """The micro-step to go on from: the first of a generation again, also where one has more of them now."""
+        rhythm, micro_step = self._rhythm(), int(saved["micro_step"])
+        then, now = (of["steps_per_generation"] * of["num_iterations"] for of in ({**rhythm, **saved}, rhythm))
+        return micro_step if saved["midway"] else micro_step // then * now
+
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """TRL's training; `resume_from_checkpoint=True` takes the newest checkpoint that is whole.
 
@@ -210,7 +216,7 @@ class CheckpointMixin(KeepBestMixin):
         if self.gate is not None:
             self.gate.load_state_dict(state["gate"])
         self._on_main(lambda: self._load_curriculum(state["curriculum"], Path(checkpoint)))
-        self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
+        self._step, self._clock = self._micro_step_of(trainer), int(trainer.get("clock", 0))
         self._generations = 1
         go_on_elsewhere(trainer, self._rhythm(), seed=self.args.seed, step=steps_done(Path(checkpoint)))
         self._load_reference(Path(checkpoint))
