@@ -145,10 +145,10 @@ def _loader() -> Any:
 
     def compose(self: Any, anchor: Any) -> Any:
         node, seen = yaml.SafeLoader.compose_mapping_node(self, anchor), set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<" and key.value in seen:
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value != "<<" and key.value in seen:
                 raise yaml.composer.ComposerError(None, None, f"the key {key.value!r} stands twice", key.start_mark)
-            seen.add(key.value if isinstance(key, yaml.ScalarNode) else None)
+            seen.add(key.value)
         return node
 
     return type("Loader", (_with_floats(yaml.SafeLoader),), {"compose_mapping_node": compose})

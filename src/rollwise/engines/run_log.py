@@ -14,8 +14,8 @@ from rollwise.curricula import Curriculum
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.log_ends import Totals
 from rollwise.runs.names import SCRIPT
-from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import RewardSpec
+from rollwise.runs.pass_at_k import pass_at_k
+from rollwise.tickets import Evidence, RewardSpec
 from rollwise.tickets.ticket import Ticket, line_of
 from rollwise.training.recording.facts import changed_options, plain, versions
 from rollwise.training.recording.prompt_log import PromptLog
@@ -147,8 +147,7 @@ class RunLog:
         scores = {
             "eval/reward": np.mean([np.mean(group) for group in groups]),
             "eval/pass@1": np.mean([np.mean(group) for group in solved]),
-            # Chen et al. 2021, equation 1: prompts with more rewards than n have more chances, too.
-            f"eval/pass@{n}": np.mean([1 - np.prod([_wrong(group, i) for i in range(n)]) for group in solved]),
+            f"eval/pass@{n}": pass_at_k(list(map(len, solved)), list(map(sum, solved)), n).mean(),
         }
         self.folder.append(self.folder.metrics, [self._line(step) | {k: float(v) for k, v in scores.items()}])
 
@@ -171,8 +170,3 @@ class RunLog:
         if self.curriculum.reward_spec != self._rewards:
             self._rewards = self.curriculum.reward_spec
             self.folder.write_rewards(self._rewards)
-
-
-def _wrong(group: Sequence[bool], drawn: int) -> float:
-    """The chance that the next rollout drawn of a prompt's is wrong, after so many wrong ones."""
-    return (list(group).count(False) - drawn) / (len(group) - drawn)

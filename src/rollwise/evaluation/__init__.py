@@ -8,13 +8,13 @@ from rollwise.evaluation.metrics import (
     best_so_far,
     effective_task_ratio,
     group_outcomes,
-    pass_at_k,
     relative_best_so_far,
     relative_time_to_baseline,
     time_to_baseline,
 )
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.lines import Faults, read_json_lines
+from rollwise.runs.pass_at_k import pass_at_k
 from rollwise.runs.reading import RunData, read_run
 from rollwise.runs.sets import read_comparison
 
