@@ -13,6 +13,7 @@ import rollwise as rw
 from rollwise.allocators import ALLOCATORS, Rates, make_allocator
 from rollwise.allocators.greedy import in_proportion, most_valuable
 from rollwise.allocators.knapsack import beta_moment, usable
+from rollwise.curricula.seam.allotment import rates_of
 
 ALL: list[tuple[str, dict[str, Any]]] = [
     ("knapsack", {}),
@@ -250,6 +251,38 @@ def test_a_mixture_has_the_belief_of_its_lanes() -> None:
     slots = np.arange(60)
     mean, _ = curriculum.believed(slots)
     assert mean.tolist() == curriculum.expected(slots).tolist()
+
+
+def test_a_reward_for_the_format_is_no_success() -> None:
+    """0.1 for any answer and 1 of 4 solved, on the prior of a uniform success rate: Beta(1 + 1, 1 + 3), mean 1/3.
+
+    The mean score is 0.1 + 0.9 / 3. See test_a_floor_of_the_rewards_is_no_success_rate for the prior.
+    """
+    curriculum = rw.EmpiricalBayes(pool(2), rails="off", allocator="hit-utility")
+    first, belief = np.array([0]), curriculum.belief
+    belief.add(first, [np.array([1.0, 0.1, 0.1, 0.1])])
+    belief.forget_and_learn()
+    belief.prior, belief.inside = (np.array([1.1]), np.array([0.9])), np.array([0.045])
+    assert curriculum.expected(first) == pytest.approx([0.4])
+    mean, deviation = curriculum.believed(first)
+    assert mean == pytest.approx([1 / 3])
+    assert deviation**2 == pytest.approx([2 * 4 / (6 * 6 * 7)])
+
+
+def test_a_prompt_of_which_nothing_is_known_is_not_taken_for_solved_or_hopeless() -> None:
+    """Mean 1/2 and deviation 1/2, as Gaussian beliefs begin, are those of two points, where no rollout is worth any.
+
+    As Beta(1, 1), E[p (1-p)^l] = 1 / ((l+1) (l+2)): the 7 from l = 2 to 8 are worth 1/90 or more, and of Beta(4, 4), of
+    deviation 1/6, the 5 to l = 6: 6/429. Its next is worth 4/429 < 1/90. As two points the first prompt got the least.
+    """
+    curriculum = rw.BOTS(pool(2), belief="gaussian", allocator="hit-utility", seed=0)
+    mean, deviation = curriculum.believed(np.arange(2))
+    assert (mean.tolist(), deviation.tolist()) == ([0.5, 0.5], [0.5, 0.5])
+    believed = np.array([0.5, 0.5]), np.array([0.5, 1 / 6])
+    found = rates_of(curriculum.columns, np.arange(2), believed)
+    assert found.alpha == pytest.approx([1.0, 4.0])
+    assert found.beta == pytest.approx([1.0, 4.0])
+    assert rw.HitUtility().allocate(found, 8).tolist() == [9, 7]
 
 
 def test_a_screened_group_is_remembered_whole() -> None:

@@ -82,6 +82,19 @@ def test_hora_goes_by_its_pilots_by_hand() -> None:
             rw.Hora(**options).bounds(mean)
 
 
+def test_horas_pilots_are_solved_as_the_range_of_rewards_says() -> None:
+    """0.7 of a reward that is solved from 0.8, and nothing: both are Beta(1, 3), so each has half of the eight more.
+
+    By its sum the first would be Beta(2.4, 1.6): its fourth is worth .043, less than the other's fifth, .054.
+    """
+    prompts = rw.PromptPool(ids=["a", "b"], columns={"difficulty": [1, 2]})
+    curriculum = rw.Ordered(prompts, seed=0, allocator=rw.Hora(pilots=2), reward_spec=rw.RewardSpec(solved_at=0.8))
+    rounds = rw.Rounds(curriculum, curriculum.ask(2, n_rollouts=6), n_rollouts=6)
+    pilots = zip(rounds.ask(), [[0.7, 0.7], [0.0, 0.0]], strict=True)
+    rounds.tell([rw.Outcome(ticket.id, rewards) for ticket, rewards in pilots])
+    assert [ticket.n_rollouts for ticket in rounds.ask()] == [4, 4]
+
+
 def test_a_screened_group_gets_one_more_at_least() -> None:
     """Four of 8 are made. Each gets one more; the half solved can use 3 beside, and the hopeless one has the rest."""
     last = np.array([1.0, 0.5, 0.0])

@@ -62,6 +62,17 @@ def test_a_backbone_alone_gives_the_same_and_stays_in_training(policy: tuple[Any
     assert prompt_features(model, tokenizer, []).shape == (0, 32)
 
 
+def test_a_model_with_an_adapter_gives_its_own_states(policy: tuple[Any, Any]) -> None:
+    """`add_features` of a PEFT model ended with "no attribute 'last_hidden_state'"."""
+    peft = pytest.importorskip("peft")
+    lora = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False, task_type="CAUSAL_LM")
+    adapted = peft.get_peft_model(build_policy(SMALL, seed=1)[0], lora), policy[1]
+    found = prompt_features(*adapted, PROMPTS)
+    for row, prompt in zip(found, PROMPTS, strict=True):
+        assert row == pytest.approx(alone(adapted, prompt), abs=1e-5)
+    assert np.abs(found - prompt_features(*policy, PROMPTS)).max() > 1e-3  # the adapter has a say
+
+
 def test_chat_messages_go_through_the_template(policy: tuple[Any, Any]) -> None:
     model, tokenizer = policy
     tokenizer.chat_template = (

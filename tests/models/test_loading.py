@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
-from rollwise.models.loading import _give_pad_token, load_tokenizer, need, save_policy
+from rollwise.models.loading import _give_pad_token, load_tokenizer, need, save_policy, without_adapters
 
 torch = pytest.importorskip("torch")
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, intermediate_size=32)
@@ -75,6 +76,17 @@ def test_a_lora_checkpoint_is_its_base_with_the_adapter_merged(folder: Path, tmp
     assert load_tokenizer(tmp_path / "checkpoint-1")[1].model_type == model.config.model_type
 
 
+def test_weights_that_do_not_fit_are_one_line(folder: Path, tmp_path: Path) -> None:
+    """An adapter with tokens of its own, which its base lacks: peft raises a RuntimeError."""
+    peft = pytest.importorskip("peft")
+    model, tokenizer = load_policy(folder)
+    model.resize_token_embeddings(len(tokenizer) + 64, mean_resizing=False)
+    lora = peft.LoraConfig(r=2, target_modules=["q_proj"], modules_to_save=["embed_tokens"], task_type="CAUSAL_LM")
+    save_policy(peft.get_peft_model(model, lora), tokenizer, tmp_path / "adapter")
+    with pytest.raises(ConfigError, match=r"no causal language model can be loaded from .*adapter.*size mismatch"):
+        load_policy(tmp_path / "adapter")
+
+
 def test_errors_say_what_is_wrong(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere' does not exist"):
         load_policy(tmp_path / "nowhere")
@@ -99,3 +111,17 @@ def test_a_hub_id_out_of_reach() -> None:
 def test_a_missing_package_names_the_extra() -> None:
     with pytest.raises(MissingExtraError, match=r'a test needs no_such_package; pip install "rollwise\[train\]"'):
         need("no_such_package", "a test")
+
+
+def test_the_model_within_adapters(folder: Path) -> None:
+    """transformers' own adapters lie in the model, which then has `peft_config` and nothing around it."""
+    peft, script = pytest.importorskip("peft"), pytest.importorskip("rollwise.training.recording.script")
+    model = load_policy(folder)[0]
+    assert without_adapters(model) is model
+    lora = peft.LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")
+    assert without_adapters(peft.get_peft_model(model, lora)) is model
+    other = load_policy(folder)[0]
+    other.add_adapter(lora)
+    assert without_adapters(other) is other
+    trainer = SimpleNamespace(model=other, accelerator=SimpleNamespace(unwrap_model=lambda model: model))
+    assert script.model_name(trainer) == str(folder)  # `config.yaml` of a script's run; it ended in a traceback

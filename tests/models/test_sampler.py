@@ -127,3 +127,13 @@ def test_the_models_own_generation_config_has_no_say(policy: tuple[Any, Any]) ->
         assert model.generation_config.num_beams == 2
     finally:
         model.generation_config = own
+
+
+def test_the_model_within_an_adapter_keeps_its_generation_config(policy: tuple[Any, Any]) -> None:
+    """Merged and saved after it had rolled out, it was told to make as few tokens, without chance."""
+    peft = pytest.importorskip("peft")
+    model = build_policy(SMALL, seed=1)[0]
+    before = model.generation_config.to_dict()
+    adapted = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM"))
+    assert drawn((adapted, policy[1]), IDS, PROMPTS)
+    assert adapted.merge_and_unload().generation_config.to_dict() == before

@@ -45,6 +45,18 @@ def test_a_special_token_may_be_a_stop_text() -> None:
     assert tokenizer.decode([one, end], skip_special_tokens=True) == "1"
 
 
+def test_a_stop_text_may_end_with_a_space() -> None:
+    """Llama's and Mistral's tokenizers have it in the token after it; decoding leaves it out at the beginning."""
+    tokenizers, transformers = pytest.importorskip("tokenizers"), pytest.importorskip("transformers")
+    tokens = ["<unk>", *(text.replace(" ", "\N{LOWER ONE EIGHTH BLOCK}") for text in (" Q:", " a", " 1", "+"))]
+    words = {token: number for number, token in enumerate(tokens)}
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<unk>"))
+    backend.decoder = tokenizers.decoders.Metaspace()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
+    assert (tokenizer.decode([3]), tokenizer.decode([2, 1, 3])) == ("1", "a Q: 1")
+    assert StopTexts(tokenizer, ["Q: "]).cut([2, 1, 3, 4, 3]) == [2, 1, 3]
+
+
 def test_rollouts_of_a_profile_end_there_as_finished() -> None:
     """The same rollouts as without, but for what comes after the first 1 or 2; shorter batches end sooner."""
     policy: Any = build_policy(SMALL, seed=1)

@@ -44,7 +44,6 @@ class Hora(InRounds):
         (pilots, high), k = self.bounds(mean), len(seen.scores)
         if seen.rounds != 1:
             return np.full(k, 0 if seen.rounds else pilots, dtype=np.int64)
-        solved = np.array([np.nansum(own) for own in seen.scores])
-        known = np.array([np.count_nonzero(~np.isnan(own)) for own in seen.scores])
+        solved, known = seen.solved, np.array([np.count_nonzero(~np.isnan(own)) for own in seen.scores])
         values = beta_moment(1.0 + solved[:, None], 1.0 + (known - solved)[:, None], 1, np.arange(high - pilots))
         return most_valuable(values, np.full(k, high - pilots), k * (mean - pilots))

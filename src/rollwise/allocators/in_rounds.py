@@ -19,10 +19,17 @@ class Seen:
     Attributes:
         rounds: how many rounds were made.
         scores: K arrays (n,) of scores in [0, 1] in the order made; NaN for a rollout without a reward.
+        solved_from: the least score of a solved rollout.
     """
 
     rounds: int
     scores: Sequence[np.ndarray]
+    solved_from: float = 1.0
+
+    @property
+    def solved(self) -> np.ndarray:
+        """(K,) int64, how many rollouts of each are solved."""
+        return np.array([np.count_nonzero(own >= self.solved_from) for own in self.scores])
 
     @property
     def variance(self) -> np.ndarray:

@@ -132,7 +132,9 @@ class Rounds:
         fixed: dict[str, Any] = {} if self.rounds else {t.id: t.n_rollouts or self.mean for t in self.tickets}
         if self._allocator is None or not self._free:
             return fixed
-        sizes = self._allocator.more(Seen(self.rounds, [self._scores(t) for t in self._free]), self.mean)
+        spec = self.curriculum.reward_spec
+        seen = Seen(self.rounds, [self._scores(t) for t in self._free], float(spec.scores(np.array(spec.threshold))))
+        sizes = self._allocator.more(seen, self.mean)
         given = {t.id: n for t, n in zip(self._free, sizes.tolist(), strict=True)}
         return {id_: n for id_, n in {**fixed, **given}.items() if n}
 

@@ -226,6 +226,12 @@ class EmpiricalBayes(
 
     # ---- looking inside, saving ----
 
+    def believed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the success rate over the floor: what every rollout earns is no success to an allocator."""
+        mean, deviation = super().believed(slots)
+        floor = self.belief.floor(slots)
+        return (mean - floor) / (1.0 - floor), deviation / (1.0 - floor)
+
     def priors(self) -> dict[str, tuple[float, float]]:
         """The prior (alpha, beta) of each group by name, with the outcomes of all steps before."""
         a, b = self.belief.prior

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.models.loading import evaluating, need
+from rollwise.models.loading import evaluating, need, without_adapters
 from rollwise.models.sampler import context_length, encode, plan_batches
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
@@ -118,7 +118,7 @@ def last_states(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, enco
     batch = batch.to(model.device)
     mask = batch["attention_mask"]
     # base_model leaves out the language model's head: logits of every token would be far larger than all the rest
-    states = model.base_model(input_ids=batch["input_ids"], attention_mask=mask).last_hidden_state
+    states = without_adapters(model).base_model(input_ids=batch["input_ids"], attention_mask=mask).last_hidden_state
     return at_last_token(states, mask)
 
 

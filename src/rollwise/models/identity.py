@@ -6,10 +6,12 @@ import hashlib
 import json
 from typing import Any
 
+from rollwise.models.loading import without_adapters
+
 
 def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
     """What a model and its success head must agree on, JSON-safe: architecture, width, layers, a hash of token ids."""
-    model = _without_adapters(model)
+    model = without_adapters(model)
     config = model.config.get_text_config()
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     digest = hashlib.sha256(json.dumps(vocabulary, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
@@ -37,7 +39,7 @@ def weights_digest(model: Any, sample: int = 64) -> str:
     """
     digest = hashlib.sha256()
     adapters = [f".{name}." for name in getattr(model, "peft_config", {})]
-    for given, parameter in _without_adapters(model).named_parameters():
+    for given, parameter in without_adapters(model).named_parameters():
         name = given.replace(".base_layer.", ".").replace(".original_module.", ".") if adapters else given
         if any(adapter in given for adapter in adapters):
             continue
@@ -45,8 +47,3 @@ def weights_digest(model: Any, sample: int = 64) -> str:
         some = flat[:: max(1, flat.numel() // sample)].float().cpu().numpy()
         digest.update(f"{name} {tuple(parameter.shape)}".encode() + some.tobytes())
     return digest.hexdigest()[:16]
-
-
-def _without_adapters(model: Any) -> Any:
-    """The model within a PEFT model; any other as it is."""
-    return model.get_base_model() if hasattr(model, "peft_config") and hasattr(model, "get_base_model") else model

@@ -33,6 +33,11 @@ def checkpoints_activations(model: Any) -> bool:
     return bool(getattr(model, name if hasattr(model, name) else "is_gradient_checkpointing", False))
 
 
+def without_adapters(model: Any) -> Any:
+    """The model within a PEFT model, with its adapters in place; any other as it is."""
+    return model.get_base_model() if hasattr(model, "peft_config") and hasattr(model, "get_base_model") else model
+
+
 def need(module: str, purpose: str) -> ModuleType:
     """The module called `module`, imported now.
 
@@ -111,12 +116,12 @@ def _base_of(source: str) -> str:
 
 @contextmanager
 def _loading(path_or_id: str | Path) -> Iterator[None]:
-    """Whatever transformers raises inside becomes a `ConfigError` that names the place."""
+    """Whatever transformers and peft raise inside becomes a `ConfigError` that names the place."""
     safetensors = need("safetensors", "loading a policy")
     check_model_folder(path_or_id)
     try:
         yield
-    except (OSError, ValueError, KeyError, safetensors.SafetensorError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, safetensors.SafetensorError) as error:
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
         absent = "" if Path(path_or_id).exists() else " (no such folder is here)"
         raise ConfigError(

@@ -17,7 +17,7 @@ def check_prompts(prompts: Sequence[Any], tokenizer: Any, config: Any, completio
     Args:
         prompts: Text or chat messages; of messages the tokenizer needs a chat template.
         tokenizer: The model's.
-        config: The model's, with `max_position_embeddings` where it has a limit.
+        config: The model's; its text part has `max_position_embeddings` where it has a limit.
         completion: Most tokens of a completion.
 
     Raises:
@@ -32,7 +32,7 @@ def check_prompts(prompts: Sequence[Any], tokenizer: Any, config: Any, completio
     chats = {tuple(m["role"] for m in prompt): prompt for prompt in prompts if not isinstance(prompt, str)}
     for prompt in chats.values():
         encode(tokenizer, prompt)
-    window = getattr(config, "max_position_embeddings", None)
+    window = getattr(config.get_text_config(), "max_position_embeddings", None)
     if not isinstance(window, int):
         return
     for row, prompt in enumerate(prompts):

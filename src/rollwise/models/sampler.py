@@ -19,7 +19,7 @@ import numpy as np
 from rollwise.errors import ConfigError
 from rollwise.models.decoding.stop_texts import StopTexts, until_end
 from rollwise.models.decoding.uniforms import InverseTransform, lacks_doubles, rollout_uniforms
-from rollwise.models.loading import evaluating, need
+from rollwise.models.loading import evaluating, need, without_adapters
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Text
@@ -271,7 +271,7 @@ def _generate(
         processors.append(TopPLogitsWarper(float(options.top_p)))
     placed = torch.as_tensor(uniforms, device="cpu" if lacks_doubles(model.device) else model.device)
     processors.append(InverseTransform(placed, width))
-    ends = end_tokens(model, tokenizer)
+    base, ends = without_adapters(model), end_tokens(model, tokenizer)  # base: peft gives it what its wrapper has
     config = GenerationConfig(
         max_new_tokens=options.max_new_tokens,
         do_sample=False,  # the last processor leaves one token to choose
@@ -284,12 +284,12 @@ def _generate(
         eos_token_id=sorted(ends) or None,
     )
     stops = StopTexts(tokenizer, options.stop) if options.stop else None
-    own, model.generation_config = model.generation_config, config  # else its beams and the like would be filled in
+    own, base.generation_config = base.generation_config, config  # else its beams and the like would be filled in
     try:
         with torch.inference_mode(), nullcontext() if stops is None else stops.ending(model):
             output: Any = model.generate(**inputs, generation_config=config, logits_processor=processors)
     finally:
-        model.generation_config = own
+        base.generation_config = own
     return [until_end(row, ends, stops) for row in output[:, width:].tolist()]
 
 

@@ -100,7 +100,8 @@ def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.n
         solved = np.where(count > 0, last, 0.0) * count
         return Rates(1.0 + solved, 1.0 + count - solved, last)
     mean = np.clip(belief[0], _EDGE, 1.0 - _EDGE)
-    size = np.maximum(mean * (1.0 - mean) / np.maximum(belief[1], _EDGE) ** 2 - 1.0, _EDGE)
+    size = mean * (1.0 - mean) / np.maximum(belief[1], _EDGE) ** 2 - 1.0
+    size = np.where(size > _EDGE, size, 2.0)  # of two points, 0 and 1, or wider: nothing is known, as of Beta(1, 1)
     return Rates(mean * size, (1.0 - mean) * size, last)
 
 

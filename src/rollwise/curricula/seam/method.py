@@ -135,7 +135,10 @@ class Method(ABC):
         return np.full(len(slots), np.nan)
 
     def believed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """The believed mean score of each of the slots and its standard deviation, (K,) each; None without a belief."""
+        """The believed success rate of each of the slots and its standard deviation, (K,) each; None without a belief.
+
+        For allocators. By default of a method with a belief it is the mean score.
+        """
         return None
 
     def need_beta_belief(self) -> None:

@@ -31,7 +31,8 @@ class StopTexts:
         """Whether the last of these tokens completes one; an earlier one is supposed to have ended the completion."""
         last = tokens[-1]
         if last not in self._may_end:
-            self._may_end[last] = bool(self._lasts & set(self.tokenizer.decode([last])))
+            twice = self.tokenizer.decode([last, last])  # SentencePiece leaves out the space before a first token
+            self._may_end[last] = bool(self._lasts & set(twice))
         if not self._may_end[last]:
             return False
         text = self.tokenizer.decode(list(tokens[-self._tail :]))

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from rollwise.models.loading import load_policy
+from rollwise.models.loading import load_policy, without_adapters
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +41,7 @@ class PolicySource:
                 *(reader, self.folder),
             )
             return self
-        base = getattr(model, "get_base_model", None)  # of PEFT: the model with its adapters in place
-        return replace(self, live=(model if base is None else base(), tokenizer))
+        return replace(self, live=(without_adapters(model), tokenizer))
 
     def load(self, *, dtype: str | None, device: str | None) -> tuple[Any, Any]:
         """The live model and its tokenizer; else those of the folder, on the accelerator if there is one."""

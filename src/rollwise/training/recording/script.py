@@ -11,6 +11,7 @@ from typing import Any
 from trl import RLOOTrainer
 
 from rollwise.gates import GATES, DynamicSampling
+from rollwise.models.loading import without_adapters
 from rollwise.options import keyword_options
 from rollwise.runs.names import SCRIPT
 from rollwise.training.recording.facts import changed_options, plain, versions
@@ -74,8 +75,7 @@ def script_config(trainer: Any, state: Any) -> dict[str, Any]:
 
 def model_name(trainer: Any) -> str:
     """The folder or hub id that the policy came from; its class where it was made in memory."""
-    model = trainer.accelerator.unwrap_model(trainer.model)
-    model = model.get_base_model() if hasattr(model, "peft_config") else model
+    model = without_adapters(trainer.accelerator.unwrap_model(trainer.model))
     return str(getattr(model, "name_or_path", "") or type(model).__name__)
 
 
