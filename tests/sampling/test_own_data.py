@@ -18,7 +18,7 @@ from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
-from rollwise.sampling.scorers.builtin import exact, math, regex
+from rollwise.sampling.scorers.builtin import exact, math, regex, unanswered
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import datasets_of
@@ -311,9 +311,14 @@ def test_prompts_without_a_recorded_answer_are_told(tmp_path: Path, caplog: pyte
     path = jsonl(
         tmp_path / "sums.jsonl", [{**row, "answer": None if i < 3 else row["answer"]} for i, row in enumerate(ROWS)]
     )
-    own_task(path, reward="exact")
-    assert "sums.jsonl': 3 of 40 prompts have no recorded answer, so they get no reward; leave them out" in caplog.text
+    for reward in ("exact", "regex:(.*)"):
+        caplog.clear()
+        own_task(path, reward=reward)
+        assert "sums.jsonl': 3 of 40 prompts have no recorded answer, so they get no reward; leave" in caplog.text
     caplog.clear()
+    own_task(path, reward="regex:.*")
+    assert "no recorded answer" not in caplog.text
+    assert unanswered(["code:all"], [{"answer": None}, {"answer": ""}, {"answer": '{"kind": "stdin"}'}]) == 2
     (tmp_path / "r.py").write_text("def length(completions, **_):\n    return [1.0] * len(completions)\n")
     own_task(path, reward=["exact", f"{tmp_path / 'r.py'}:length"])
     assert "no recorded answer" not in caplog.text
