@@ -19,6 +19,7 @@ from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
 from rollwise.sampling.scorers.builtin import exact, math, regex, unanswered
+from rollwise.tasks import Reversal
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import datasets_of
@@ -346,6 +347,14 @@ def test_a_column_that_no_table_can_hold_is_named(value: Any, reason: str, tmp_p
     config = TrainConfig(data=str(path), reward="exact", model="M")
     with pytest.raises(PoolError, match=f"column 'answer' of 'a' makes no table: .*; {reason}"):
         datasets_of(config, task_of(config))
+
+
+def test_a_column_that_the_first_record_of_a_task_lacks_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Reversal()
+    records = task.train_records(3, 0)
+    monkeypatch.setattr(task, "train_records", lambda n, seed: [records[0], {**records[1], "hint": "b"}, records[2]])
+    train, _ = datasets_of(TrainConfig(task="reversal"), task)
+    assert train["hint"][:] == [None, "b", None]
 
 
 def test_nobody_scores(tmp_path: Path) -> None:

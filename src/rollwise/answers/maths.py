@@ -7,7 +7,6 @@ import importlib.util
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import unicodedata
@@ -23,7 +22,7 @@ from rollwise.errors import MissingExtraError
 _SECONDS = 5.0
 """Of CPU time that a comparison may take; answers that take longer count as different."""
 
-_PATIENCE = 600.0 if hasattr(signal, "setitimer") else _SECONDS
+_PATIENCE = 600.0 if os.name == "posix" else _SECONDS
 """Seconds by the clock after which it is ended anyway: a busy machine may give it a hundredth of a core."""
 
 _LONGEST = 500

@@ -9,6 +9,7 @@ from rollwise.sampling.files import read_rows
 from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
 from rollwise.sampling.selection import chosen_rows
 from rollwise.sampling.suites.lookup import Row
+from rollwise.tasks.base import with_all_columns
 
 
 def own_rows(config: OwnData) -> list[Row]:
@@ -34,8 +35,7 @@ def own_rows(config: OwnData) -> list[Row]:
         for one, own in presets.items():  # beside data with categories, one without is a category itself
             for row in own:
                 row.setdefault(column, suite_of(one)[0])
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
+    return with_all_columns(rows)
 
 
 def _preset_rows(source: str, config: OwnData) -> list[Row]:
