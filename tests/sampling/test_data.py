@@ -72,7 +72,7 @@ def test_a_task_brings_its_own_records() -> None:
         (ROWS, {"category": "topic"}, MissingColumnError, "no column 'topic' (--category)"),
         (ROWS, {"id": "key"}, MissingColumnError, "no column 'key' (--id)"),
         (ROWS, {"answer_column": "gold"}, MissingColumnError, "no column 'gold' (--answer_column)"),
-        (ROWS, {"id": "kind"}, PoolError, "id 'a' is in rows 1 and 3 (2 ids are repeated)"),
+        (ROWS, {"id": "kind"}, PoolError, "a.jsonl', row 3 (2 ids are repeated)"),
         ([*ROWS, {"prompt": None}], {}, PoolError, "row 7: a prompt must be text"),
         ([{"prompt": "cut \ud83d"}], {}, PoolError, r"row 1: the prompt holds half a character ('\ud83d')"),
         ([{"prompt": [{"role": "user", "content": "\udc00"}]}], {}, PoolError, "holds half a character"),

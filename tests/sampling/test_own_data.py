@@ -103,7 +103,7 @@ def test_system_and_template(tmp_path: Path) -> None:
         (ROWS, {"prompt_column": "extra.question"}, MissingColumnError, "no column 'extra.question'"),
         ([{"prompt": " "}], {}, PoolError, "row 1: the prompt is empty; write it, or remove the row"),
         ([{"prompt": "a"}, {"prompt": [{"role": "user", "content": "b"}]}], {}, PoolError,
-         "mixes prompts of text (row 1) and messages (row 2)"),
+         "row 1 has a prompt of text, and "),
         ([{"prompt": [{"role": "user", "content": "b"}]}], {"template": "{prompt}"}, ConfigError,
          "template is for prompts of text"),
         (ROWS, {"prompt_column": "problem", "template": ""}, PoolError, "row 1: the prompt is empty"),
@@ -355,6 +355,26 @@ def test_a_column_that_the_first_record_of_a_task_lacks_is_kept(monkeypatch: pyt
     monkeypatch.setattr(task, "train_records", lambda n, seed: [records[0], {**records[1], "hint": "b"}, records[2]])
     train, _ = datasets_of(TrainConfig(task="reversal"), task)
     assert train["hint"][:] == [None, "b", None]
+
+
+def test_a_row_is_named_by_its_place_in_its_own_file(tmp_path: Path) -> None:
+    """It was counted among the rows of all files that a condition leaves."""
+    first = jsonl(
+        tmp_path / "a.jsonl", [{"prompt": "1=", "level": 1, "id": "x"}, {"prompt": "2=", "level": 2, "id": "y"}]
+    )
+    for row, reason in (
+        ({"prompt": " "}, r"b.jsonl', row 2: the prompt is empty"),
+        ({"prompt": "3=", "id": 1.5}, r"b.jsonl', row 2: an id must be text"),
+        ({"prompt": "3=", "id": "y"}, r"id 'y' is in '.*a.jsonl', row 2 and in '.*b.jsonl', row 2 \(1 ids"),
+        (
+            {"prompt": [{"role": "user", "content": "3="}]},
+            r"a.jsonl', row 2 has a prompt of text, .*b.jsonl', row 2 one of ",
+        ),
+        ({"prompt": "3=", "category": {}}, r"a.jsonl', row 2: column 'category' must hold text"),
+    ):
+        second = jsonl(tmp_path / "b.jsonl", [{"prompt": "4=", "level": 1}, {"level": 2, **row}])
+        with pytest.raises(PoolError, match=reason):
+            load([first, second], where="level == 2")
 
 
 def test_nobody_scores(tmp_path: Path) -> None:
