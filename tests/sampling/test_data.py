@@ -94,7 +94,8 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     for name, content, reason in (
         ("a.jsonl", b'{"prompt": "1"}\n{"pro', "line 2 is not valid JSON"),
         ("b.jsonl", b"\xff\xfe", "not UTF-8"),
-        ("c.json", b'{"prompt": 1}', "must hold a list of objects"),
+        ("c.json", b'{"prompt": 1}', "holds a dict, not a list of objects"),
+        ("h.json", b"[1]", "row 1 holds a int, not an object"),
         ("d.json", b"[", "not valid JSON"),
         ("e.parquet", b"no", "can't be read as parquet"),
         ("f.csv", b"prompt,answer\n1+1,2,3\n", "line 2 has more cells than the first line has columns"),
