@@ -9,7 +9,7 @@ from typing import Any
 from rollwise.errors import ConfigError, PoolError
 from rollwise.models import is_embedded
 from rollwise.sampling.own_task import OwnTask, task_of
-from rollwise.tasks.base import Task, with_all_columns
+from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 
 DATA_FOLDER = "data"
@@ -42,7 +42,7 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str, columns: Collec
         ConfigError: prompts of text, where verl takes chat messages alone.
     """
     rows = []
-    for index, record in enumerate(with_all_columns(records)):
+    for index, record in enumerate(records):
         if isinstance(record["prompt"], str):
             raise ConfigError(
                 f"verl takes chat messages, but prompt {record['id']!r} is text: give system, which makes messages of "
