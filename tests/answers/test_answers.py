@@ -44,6 +44,13 @@ WHOLE = (
         ("**Final Answer**: 4", "4"),
         ("**Answer**: Paris", "Paris"),
         ("**Answer:** Paris", "Paris"),
+        ("The answer is isosceles.", "isosceles"),  # not "osceles"
+        ("The answer is Israel", "Israel"),
+        ("The answer is:\n\\[\n4\n\\]", "4"),
+        ("So the answer is\n$$\n4\n$$", "4"),
+        ("The final answer is:\n\n\\[ x \\]", r"\[ x \]"),
+        ("The final answer is: 4 eggs", "4"),
+        ("Final Answer: The final answer is $4$. I hope it is correct.", "4"),
         (r"so \\boxed{4}, from 3", "4"),
         ("The answer is **Paris**.", "Paris"),
         ("first 3, then -4.5", "-4.5"),
@@ -230,6 +237,8 @@ def test_same_answer() -> None:
     assert same_answer("1,005", "1005.0")
     assert same_answer("New York.", "newyork")
     assert same_answer("1/2", "0.5")
+    assert same_answer("alice", r"$\text{Alice}$")
+    assert not same_answer("bob", r"\text{Alice}")
     assert not same_answer("4", "14")
     assert not same_answer("a", "b")
     assert normalised("$ 1, 005.") == "1005"

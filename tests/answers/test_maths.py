@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import threading
 
 import pytest
@@ -69,6 +70,24 @@ def test_what_takes_too_long_is_different_and_the_next_is_compared(monkeypatch: 
     assert not math_equal("9^{9^{9^9}}", "3")
     monkeypatch.setattr(maths, "_SECONDS", 60.0)
     assert math_equal(r"\frac{3}{12}", "0.25")
+
+
+def test_of_an_option_its_letter_counts() -> None:
+    for said in (r"\textbf{(B)}\ 12", r"\text{B) }12", r"(B)\ 12", "B. Paris"):
+        assert math_equal("B", said)
+        assert not math_equal("C", said)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no limit on CPU time")
+def test_a_process_that_gets_no_cpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert math_equal(r"\frac{7}{3}", r"\frac{14}{6}")  # it has begun
+    process = maths._worker._process
+    assert process is not None
+    monkeypatch.setattr(maths, "_SECONDS", 1.0)
+    process.send_signal(signal.SIGSTOP)  # as on a machine that is busy with training
+    threading.Timer(2.0, process.send_signal, [signal.SIGCONT]).start()
+    assert math_equal(r"\frac{7}{11}", r"\frac{14}{22}")
+    assert maths._worker._process is process
 
 
 def test_any_thread_may_ask() -> None:

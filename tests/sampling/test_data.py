@@ -72,7 +72,7 @@ def test_a_task_brings_its_own_records() -> None:
         (ROWS, {"category": "topic"}, MissingColumnError, "no column 'topic' (--category)"),
         (ROWS, {"id": "key"}, MissingColumnError, "no column 'key' (--id)"),
         (ROWS, {"answer_column": "gold"}, MissingColumnError, "no column 'gold' (--answer_column)"),
-        (ROWS, {"id": "kind"}, PoolError, "id 'a' is in rows 1 and 3 (2 ids are repeated)"),
+        (ROWS, {"id": "kind"}, PoolError, "a.jsonl', row 3 (2 ids are repeated)"),
         ([*ROWS, {"prompt": None}], {}, PoolError, "row 7: a prompt must be text"),
         ([{"prompt": "cut \ud83d"}], {}, PoolError, r"row 1: the prompt holds half a character ('\ud83d')"),
         ([{"prompt": [{"role": "user", "content": "\udc00"}]}], {}, PoolError, "holds half a character"),
@@ -94,7 +94,8 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     for name, content, reason in (
         ("a.jsonl", b'{"prompt": "1"}\n{"pro', "line 2 is not valid JSON"),
         ("b.jsonl", b"\xff\xfe", "not UTF-8"),
-        ("c.json", b'{"prompt": 1}', "must hold a list of objects"),
+        ("c.json", b'{"prompt": 1}', "holds a dict, not a list of objects"),
+        ("h.json", b"[1]", "row 1 holds a int, not an object"),
         ("d.json", b"[", "not valid JSON"),
         ("e.parquet", b"no", "can't be read as parquet"),
         ("f.csv", b"prompt,answer\n1+1,2,3\n", "line 2 has more cells than the first line has columns"),

@@ -18,7 +18,8 @@ from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
-from rollwise.sampling.scorers.builtin import exact, math, regex
+from rollwise.sampling.scorers.builtin import exact, math, regex, unanswered
+from rollwise.tasks import Reversal
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import datasets_of
@@ -102,7 +103,7 @@ def test_system_and_template(tmp_path: Path) -> None:
         (ROWS, {"prompt_column": "extra.question"}, MissingColumnError, "no column 'extra.question'"),
         ([{"prompt": " "}], {}, PoolError, "row 1: the prompt is empty; write it, or remove the row"),
         ([{"prompt": "a"}, {"prompt": [{"role": "user", "content": "b"}]}], {}, PoolError,
-         "mixes prompts of text (row 1) and messages (row 2)"),
+         "row 1 has a prompt of text, and "),
         ([{"prompt": [{"role": "user", "content": "b"}]}], {"template": "{prompt}"}, ConfigError,
          "template is for prompts of text"),
         (ROWS, {"prompt_column": "problem", "template": ""}, PoolError, "row 1: the prompt is empty"),
@@ -311,9 +312,14 @@ def test_prompts_without_a_recorded_answer_are_told(tmp_path: Path, caplog: pyte
     path = jsonl(
         tmp_path / "sums.jsonl", [{**row, "answer": None if i < 3 else row["answer"]} for i, row in enumerate(ROWS)]
     )
-    own_task(path, reward="exact")
-    assert "sums.jsonl': 3 of 40 prompts have no recorded answer, so they get no reward; leave them out" in caplog.text
+    for reward in ("exact", "regex:(.*)"):
+        caplog.clear()
+        own_task(path, reward=reward)
+        assert "sums.jsonl': 3 of 40 prompts have no recorded answer, so they get no reward; leave" in caplog.text
     caplog.clear()
+    own_task(path, reward="regex:.*")
+    assert "no recorded answer" not in caplog.text
+    assert unanswered(["code:all"], [{"answer": None}, {"answer": ""}, {"answer": '{"kind": "stdin"}'}]) == 2
     (tmp_path / "r.py").write_text("def length(completions, **_):\n    return [1.0] * len(completions)\n")
     own_task(path, reward=["exact", f"{tmp_path / 'r.py'}:length"])
     assert "no recorded answer" not in caplog.text
@@ -341,6 +347,34 @@ def test_a_column_that_no_table_can_hold_is_named(value: Any, reason: str, tmp_p
     config = TrainConfig(data=str(path), reward="exact", model="M")
     with pytest.raises(PoolError, match=f"column 'answer' of 'a' makes no table: .*; {reason}"):
         datasets_of(config, task_of(config))
+
+
+def test_a_column_that_the_first_record_of_a_task_lacks_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Reversal()
+    records = task.train_records(3, 0)
+    monkeypatch.setattr(task, "train_records", lambda n, seed: [records[0], {**records[1], "hint": "b"}, records[2]])
+    train, _ = datasets_of(TrainConfig(task="reversal"), task)
+    assert train["hint"][:] == [None, "b", None]
+
+
+def test_a_row_is_named_by_its_place_in_its_own_file(tmp_path: Path) -> None:
+    """It was counted among the rows of all files that a condition leaves."""
+    first = jsonl(
+        tmp_path / "a.jsonl", [{"prompt": "1=", "level": 1, "id": "x"}, {"prompt": "2=", "level": 2, "id": "y"}]
+    )
+    for row, reason in (
+        ({"prompt": " "}, r"b.jsonl', row 2: the prompt is empty"),
+        ({"prompt": "3=", "id": 1.5}, r"b.jsonl', row 2: an id must be text"),
+        ({"prompt": "3=", "id": "y"}, r"id 'y' is in '.*a.jsonl', row 2 and in '.*b.jsonl', row 2 \(1 ids"),
+        (
+            {"prompt": [{"role": "user", "content": "3="}]},
+            r"a.jsonl', row 2 has a prompt of text, .*b.jsonl', row 2 one of ",
+        ),
+        ({"prompt": "3=", "category": {}}, r"a.jsonl', row 2: column 'category' must hold text"),
+    ):
+        second = jsonl(tmp_path / "b.jsonl", [{"prompt": "4=", "level": 1}, {"level": 2, **row}])
+        with pytest.raises(PoolError, match=reason):
+            load([first, second], where="level == 2")
 
 
 def test_nobody_scores(tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ def test_missing_columns_are_found_before_anything_is_generated() -> None:
     scorer(reward).check(ROW | {"gold": 2})
     with pytest.raises(TaskError, match="'nums'"):
         task_scorer(make_task("countdown")).check(ROW)
+    with pytest.raises(ConfigError, match="'mine' has a parameter 'prompt', and is given lists; call it prompts"):
+        scorer(lambda completions, prompt, **columns: [1.0]).check(ROW)
 
 
 def test_a_task_scores_and_tells_failures() -> None:
@@ -124,6 +126,16 @@ def test_functions_from_files_and_modules(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             load_reward(where)
         assert reason in str(caught.value)
+    file.write_text("class Long:\n    def __init__(self, most):\n        self.most = most\n")
+    with pytest.raises(ConfigError, match=r":Long' is a class, and Long\(\) raised TypeError.*'most'.*write f = "):
+        load_reward(f"{file}:Long")
     file.write_text("def (")
     with pytest.raises(ConfigError, match="can't be imported: SyntaxError"):
         load_reward(f"{file}:good")
+
+
+def test_what_makes_a_reward_of_trls_is_no_reward() -> None:
+    pytest.importorskip("trl")
+    for where in ("get_soft_overlong_punishment", "trl.rewards:get_soft_overlong_punishment"):
+        with pytest.raises(ConfigError, match="punishment' is no reward, but makes one; in a file of yours write f = "):
+            load_reward(where)

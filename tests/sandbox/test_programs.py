@@ -139,6 +139,12 @@ def test_tests_without_an_assertion_are_one_test() -> None:
     assert score("def f(x): return 0", kind="asserts", code=code) == (0, 1, "raised ValueError('no')")
 
 
+def test_an_assertion_that_does_not_run_fails_and_is_named() -> None:
+    code = "def test(): assert f(1) == 1"
+    assert score("def f(x): return x", kind="asserts", code=code) == (0, 1, "an assertion did not run")
+    assert score("def f(x): return x", kind="asserts", code=f"{code}\ntest()") == (1, 1, "")
+
+
 def test_an_assertion_in_a_class_counts() -> None:
     code = "class Tests:\n    def one(self): assert f(1) == 1\nTests().one()"
     assert score("def f(x): return x", kind="asserts", code=code) == (1, 1, "")

@@ -38,8 +38,9 @@ def test_rewards_of_right_wrong_and_malformed_answers(name: str, answer: str, ot
 
 def test_rewards_in_a_box() -> None:
     task = make_task("zebra", style="boxed")
-    said = [r"It is \boxed{ Alice }.", r"\boxed{bob}, no: \boxed{alice}", r"\boxed{bob}", r"\boxed{", "alice"]
-    assert task.reward([""] * 5, said, answer=["alice"] * 5) == [1.0, 1.0, 0.1, 0.0, 0.0]
+    right = [r"It is \boxed{ Alice }.", r"\boxed{bob}, no: \boxed{alice}", r"\boxed{\text{Alice}}"]
+    said = [*right, r"\boxed{bob}", r"\boxed{\text{Bob}}", r"\boxed{", "alice"]
+    assert task.reward([""] * 7, said, answer=["alice"] * 7) == [1.0, 1.0, 1.0, 0.1, 0.1, 0.0, 0.0]
     with pytest.raises(TaskError, match="no demonstrations"):
         task.demonstrations(1, 0)
 

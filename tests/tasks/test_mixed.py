@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.tasks import make_task
+from rollwise.tasks import TASKS, Reversal, make_task
+from rollwise.tasks.base import Text
 from rollwise.tasks.mixed import Mixed
 
 
@@ -71,6 +74,38 @@ def test_a_text_style_gives_each_task_its_own() -> None:
     assert task.max_completion_length == 512
     other = Mixed(tasks=("countdown",), style="text", parts={"countdown": {"style": "tinyzero", "levels": [1]}})
     assert "<think>" in other.train_records(1, seed=0)[0]["prompt"]
+
+
+class Noted(Reversal):
+    """A task whose first record lacks a column, and whose numbers are numpy's."""
+
+    notes: ClassVar[list[Any]] = []
+
+    def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        first, *others = super().train_records(n, seed)
+        return [first, *({**record, "note": np.int64(at)} for at, record in enumerate(others))]
+
+    def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
+        self.notes.extend(columns["note"])
+        return super().reward(prompts, completions, **columns)
+
+
+def test_columns_that_the_first_record_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "noted", Noted)
+    task = Mixed(tasks=("noted",))
+    records = task.train_records(3, seed=0)
+    columns = {key: [record[key] for record in records] for key in ("task", "item")}
+    assert task.reward([""] * 3, [""] * 3, **columns) == [0.0] * 3
+    assert Noted.notes == [None, 0, 1]
+
+
+def test_a_record_without_a_difficulty_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "noted", Noted)
+    monkeypatch.setattr(Noted, "train_records", lambda *_: [{"id": "a", "prompt": "1=", "category": "c"}])
+    with pytest.raises(
+        TaskError, match="'noted' can't be mixed: a record has no 'difficulty', got id, prompt, category"
+    ):
+        Mixed(tasks=("noted",)).train_records(1, seed=0)
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ CASES: dict[str, tuple[str, Callable[[], str], list[str], str]] = {
         "a.jsonl",
         lambda: lines([*rows(), {"prompt": [{"role": "user", "content": "1"}]}]),
         [],
-        "mixes prompts of text (row 1) and messages (row 41)",
+        "row 1 has a prompt of text, and ",
     ),
     "no chat template": (
         "a.jsonl",

@@ -6,6 +6,9 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}\\]*)\}")
+r"""Words as LaTeX has them: `\text{Alice}`."""
+
 _NUMBER = re.compile(
     r"""(?:(?<![\w.)])[-+])?  # not that of 7-3 or COVID-19
     (?:\d+(?:\.\d+)?|(?<![\w.])\.\d+)(?:e[-+]?\d{1,4}(?!\w))?(?:/\d+)?""",
@@ -36,12 +39,12 @@ def same_answer(one: str, other: str) -> bool:
 
 
 def normalised(answer: str) -> str:
-    """An answer without case, spaces, dollar signs, asterisks and a full stop at its end; commas between numbers alone.
+    r"""An answer without case, spaces, `\text{}`, `$`, `*` and a full stop at its end; commas between numbers alone.
 
-    >>> normalised("Paris, France."), normalised("1 2"), normalised("1,234")
-    ('parisfrance', '1,2', '1234')
+    >>> normalised("Paris, France."), normalised("1 2"), normalised("1,234"), normalised(r"\text{Alice}")
+    ('parisfrance', '1,2', '1234', 'alice')
     """
-    text = _BETWEEN_THOUSANDS.sub("", answer.casefold().replace(_MINUS, "-"))
+    text = _BETWEEN_THOUSANDS.sub("", TEXT.sub(r"\1", answer).casefold().replace(_MINUS, "-"))
     parts = _BETWEEN_NUMBERS.split(text)
     return ",".join(re.sub(r"[\s,$*]", "", part) for part in parts).rstrip(".")
 

@@ -1,7 +1,8 @@
 """Compares pairs of answers by math-verify: a process of its own, as a comparison may run for ever or take all memory.
 
-`rollwise.answers.maths` starts this file and ends it. It reads a JSON line [gold, answer] and writes true or false; its
-first line is null, or why math-verify can't be imported. It imports nothing of rollwise, so that it starts quickly.
+`rollwise.answers.maths` starts this file and ends it. It reads a JSON line [gold, answer, seconds] and writes true or
+false; a question that takes more CPU time than these seconds ends it. Its first line is null, or why math-verify can't
+be imported. It imports nothing of rollwise, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -42,12 +43,21 @@ def main() -> None:
 
     for line in sys.stdin:
         try:
-            gold, answer = json.loads(line)
+            gold, answer, seconds = json.loads(line)
+            _limit_cpu(seconds)
             same = bool(verify(parsed(gold), parsed(answer), timeout_seconds=None))
             same = same and not _small_and_apart(parsed(gold), parsed(answer))
         except Exception:  # too deep, too large: not seen to be the same
             same = False
+        _limit_cpu(0)
         replies.write(json.dumps(same) + "\n")
+
+
+def _limit_cpu(seconds: float) -> None:
+    """End this process by a signal when it has used this much more CPU time, also in C; 0 takes the limit away."""
+    if hasattr(signal, "setitimer"):  # not every system has it
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _small_and_apart(gold: Any, answer: Any) -> bool:

@@ -15,18 +15,21 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import IO, cast
 
+from rollwise.answers.comparing import TEXT
 from rollwise.answers.prose import without_unit
 from rollwise.errors import MissingExtraError
 
 _SECONDS = 5.0
-"""That a comparison may take; answers that take longer count as different."""
+"""Of CPU time that a comparison may take; answers that take longer count as different."""
+
+_PATIENCE = 600.0 if os.name == "posix" else _SECONDS
+"""Seconds by the clock after which it is ended anyway: a busy machine may give it a hundredth of a core."""
 
 _LONGEST = 500
 """Characters of an answer up to which it is parsed; a longer one equals its own text alone."""
 
 _WHOLE = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+|[-+]?\d+")
 _WORDS = re.compile(r"[^\W\d_]{2,}(?:[\s'-]+[^\W\d_]+)*")
-_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}\\]*)\}")
 _SCIENTIFIC = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))[eE]([-+]?\d{1,4})")
 _RAISED, _LOWERED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+"), re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋ₙ]+")
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+-n" * 2)
@@ -34,7 +37,9 @@ _FRACTION = re.compile(r"(\d+)\u2044(\d+)")
 _MIXED = re.compile(r"([-+]?\d+)\s+(\d+)/(\d+)")
 _ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[a-zA-Z]))")
 _SIGNS = {"∞": r"\infty ", "°": r"^\circ", "·": r"\cdot ", "⋅": r"\cdot ", "\u2212": "-"}
-_CHOICE = re.compile(r"\(?([A-Z])[).:]\s+\S.*", re.DOTALL)
+_CHOICE = re.compile(  # "B) Paris", and \textbf{(B)}\ 12
+    r"(?:\\(?:text(?:bf|rm)?|math(?:bf|rm)|mbox)\s*\{)?\(?([A-Z])[).:](?:[\s~}]|\\[ ,;])+\S.*", re.DOTALL
+)
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
 _AROUND = re.compile(r"^(?:\\?[$€£¥]|\s)+|[\\$€£¥.\s]+$")
 _THOUSANDS = re.compile(r"(?<=\d)(?:,?\\!|\\,|[\u00a0\u2009\u202f])(?=\d{3}(?!\d))")
@@ -73,7 +78,7 @@ def check_math() -> None:
 def _bare(answer: str) -> str:
     """Without signs of money, a full stop and braces of text around it; `3e8` and `3 1/2` as LaTeX writes them."""
     answer = _AROUND.sub("", _THOUSANDS.sub("", _latex(answer))).replace(r"\varnothing", r"\emptyset")
-    text = _TEXT.fullmatch(answer)
+    text = TEXT.fullmatch(answer)
     answer = text[1].strip() if text else answer
     if mixed := _MIXED.fullmatch(answer):
         return f"{mixed[1]}\\frac{{{mixed[2]}}}{{{mixed[3]}}}"
@@ -115,7 +120,7 @@ def _equal(gold: str, answer: str) -> bool:
     if (one := _BASED.fullmatch(gold)) and (other := _BASED.fullmatch(answer)):  # math-verify reads no bases
         return one.groups() == other.groups()
     plain = (without_unit(gold), without_unit(answer))
-    if (plain[0] != gold) != (plain[1] != answer) and not (_TEXT.search(gold) or _TEXT.search(answer)):
+    if (plain[0] != gold) != (plain[1] != answer) and not (TEXT.search(gold) or TEXT.search(answer)):
         return _equal(*plain)
     if bool(_PERCENT.search(gold)) != bool(_PERCENT.search(answer)):
         without = (_PERCENT.sub("", gold), _PERCENT.sub("", answer))
@@ -144,7 +149,7 @@ class _Worker:
             if self._process is None or self._owner != os.getpid():  # a fork must not share its parent's
                 self._start()
             try:
-                return self._exchange(cast("subprocess.Popen[str]", self._process), [gold, answer]) == "true"
+                return self._exchange(cast("subprocess.Popen[str]", self._process), [gold, answer, _SECONDS]) == "true"
             except BaseException:  # interrupted: a reply that is still to come would be taken for the next question's
                 self._end()
                 raise
@@ -168,9 +173,9 @@ class _Worker:
             self._end()
             raise MissingExtraError(f"{_MISSING} (it can't be imported: {first or 'its process ended'})")
 
-    def _exchange(self, process: subprocess.Popen[str], question: list[str]) -> str:
+    def _exchange(self, process: subprocess.Popen[str], question: list[str | float]) -> str:
         """The reply's line; empty if the process was ended, as it took too long, or ended itself."""
-        timer = Timer(_SECONDS, process.kill)
+        timer = Timer(_PATIENCE, process.kill)
         timer.start()
         try:
             question_to, reply_from = cast(IO[str], process.stdin), cast(IO[str], process.stdout)

@@ -6,8 +6,11 @@ import re
 
 # No two \s* beside one another: many newlines after "answer is" would take the cube of their number.
 _SAID = re.compile(
-    r"(?:final answer|answer is|answer(?=\**:))\**\s*(?:(?:is|:)\s*)?(?:\*+\s*)?(?P<said>[^\n]+)",
-    re.IGNORECASE,
+    r"""(?:final\ answer|answer\ is|answer(?=\**:))\**\s*(?:is\b\s*(?::\s*)?|:\s*)?(?:\*+\s*)?
+    (?:the\ (?:final\ )?answer\ is\b\s*(?::\s*)?)?  # "Final Answer: The final answer is $5$"
+    (?:(?:\\\[|\$\$)[^\S\n]*\n\s*)?  # the mark of a formula, alone on its line
+    (?P<said>[^\n]+)""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _FIRST_NUMBER = re.compile(
     r"""(?:\\[(\[$]|[$*\s])*  # $18$, **18**, \(18\)

@@ -25,17 +25,17 @@ IMAGES = ("image", "images")
 """Columns of which TRL puts the images into the prompts, wherever they are; the policies here read text."""
 
 
-def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
+def named_columns(rows: list[Row], config: OwnData, source: str, places: Sequence[str]) -> list[Row]:
     """The rows with `prompt`, `answer` and the category and id columns in place, and the prompts as they are asked.
 
-    Columns that no reward could be given are left out, with a warning.
+    Columns that no reward could be given are left out, with a warning. `places` (N,) say where each row stands.
 
     Raises:
         MissingColumnError: a column that is named is not there.
         ConfigError: a template names a column that is not there, or is used for chat messages.
         PoolError: a prompt is empty or no prompt, or has images.
     """
-    names = _without_images(rows, config, source)
+    names = _without_images(rows, config, places)
     wanted = {config.prompt_column: "prompt_column", config.answer_column: "answer_column", config.category: "category"}
     if config.id != "id":
         wanted[config.id] = "id"
@@ -46,39 +46,39 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
     for name in set(TAKEN).intersection(names) - {config.prompt_column, config.answer_column}:
         logger.warning("%s: column %r is left out, as rewards are given the rollouts by this name", source, name)
     out = []
-    for at, row in enumerate(rows, start=1):
+    for row, place in zip(rows, places, strict=True):
         filled = {name: row.get(name) for name in names if name not in TAKEN}
         for name, column in moved.items():
             if column is not None and (value := lookup(row, column)) is not ABSENT:
                 filled[name] = value
             elif column not in (None, name):  # this row has none: its own `answer` is not what was named
                 filled[name] = None
-        filled["prompt"] = _prompt(row, config, f"{source}, row {at}")
+        filled["prompt"] = _prompt(row, config, place)
         out.append(filled)
     return out
 
 
-def _without_images(rows: list[Row], config: OwnData, source: str) -> list[str]:
+def _without_images(rows: list[Row], config: OwnData, places: Sequence[str]) -> list[str]:
     """The names of the columns, but for those of images where they are empty; `PoolError` where they are not."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     unused = set(IMAGES).intersection(names) - {config.prompt_column, config.answer_column, config.category, config.id}
     for name in sorted(unused):
-        at = next((at for at, row in enumerate(rows, start=1) if row.get(name)), None)
-        if at is not None:
+        place = next((place for row, place in zip(rows, places, strict=True) if row.get(name)), None)
+        if place is not None:
             raise PoolError(
-                f"{source}, row {at}: column {name!r} holds an image, and policies are trained on text alone here; "
+                f"{place}: column {name!r} holds an image, and policies are trained on text alone here; "
                 "leave such rows out, or remove the column where the prompts can be answered without it"
             )
     return [name for name in names if name not in unused]
 
 
-def check_one_form(rows: Sequence[Row], source: str) -> None:
+def check_one_form(rows: Sequence[Row], places: Sequence[str]) -> None:
     """`PoolError` where some prompts are text and others messages."""
-    kinds = {isinstance(row["prompt"], str): at for at, row in reversed(list(enumerate(rows, start=1)))}
+    kinds: dict[bool, str] = {}
+    for row, place in zip(rows, places, strict=True):
+        kinds.setdefault(isinstance(row["prompt"], str), place)
     if len(kinds) == 2:
-        raise PoolError(
-            f"{source} mixes prompts of text (row {kinds[True]}) and messages (row {kinds[False]}); use one form"
-        )
+        raise PoolError(f"{kinds[True]} has a prompt of text, and {kinds[False]} one of messages; use one form")
 
 
 def _missing(name: str, option: str, names: Sequence[str], source: str) -> str:
@@ -160,32 +160,32 @@ def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
     return "".join(text)
 
 
-def ids_of(rows: Sequence[Row], column: str, source: str) -> list[str]:
+def ids_of(rows: Sequence[Row], column: str, places: Sequence[str]) -> list[str]:
     """The rows' ids (N,): of the column, or hashes of the prompts; `PoolError` for what is no id, or is repeated."""
     given = [row.get(column) for row in rows]
-    wrong = [id_ for id_ in given if id_ is not None and (not isinstance(id_, str | int) or id_ == "")]
-    if wrong:
-        raise PoolError(f"{source}: an id must be text or a whole number, got {wrong[0]!r}; name another with --id")
+    for id_, place in zip(given, places, strict=True):
+        if id_ is not None and (not isinstance(id_, str | int) or id_ == ""):
+            raise PoolError(f"{place}: an id must be text or a whole number, got {id_!r}; name another with --id")
     ids, _ = assign_ids(given, [row["prompt"] for row in rows], on_duplicate="number")
     repeated = [id_ for id_, n in Counter(ids).items() if n > 1]
     if repeated:
-        at = [i for i, id_ in enumerate(ids, start=1) if id_ == repeated[0]]
+        first, second, *_ = (place for id_, place in zip(ids, places, strict=True) if id_ == repeated[0])
         raise PoolError(
-            f"{source}: id {repeated[0]!r} is in rows {at[0]} and {at[1]} ({len(repeated)} ids are repeated); make "
-            "them distinct, or name another column with --id"
+            f"id {repeated[0]!r} is in {first} and in {second} ({len(repeated)} ids are repeated); make them "
+            "distinct, or name another column with --id"
         )
     return ids
 
 
-def categories_of(rows: Sequence[Row], column: str, source: str) -> list[str] | None:
+def categories_of(rows: Sequence[Row], column: str, places: Sequence[str]) -> list[str] | None:
     """The rows' categories (N,), of lists joined; None where there is no such column."""
     if column not in rows[0]:
         return None
     named = []
-    for at, row in enumerate(rows, start=1):
+    for row, place in zip(rows, places, strict=True):
         value = row[column]
         parts = value if isinstance(value, list | tuple) else [value]
         if not parts or any(part is None or isinstance(part, Mapping) for part in parts):
-            raise PoolError(f"{source}, row {at}: column {column!r} must hold text or numbers, got {value!r:.80}")
+            raise PoolError(f"{place}: column {column!r} must hold text or numbers, got {value!r:.80}")
         named.append(" | ".join(str(part) for part in parts))
     return named

@@ -93,11 +93,13 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
         records = task.eval_records if split == "eval" else task.train_records
         source = f"task {config.source!r}"
         check_selection(config, source)
-        rows = named_columns(records(config.pool_prompts, config.seed), config, source)
+        found = records(config.pool_prompts, config.seed)
+        places = [f"{source}, row {at}" for at in range(1, len(found) + 1)]
+        rows = named_columns(found, config, source, places)
     else:
-        rows, source = own_rows(config), repr(config.source)
-    check_one_form(rows, source)
-    data = PromptData(ids_of(rows, config.id, source), rows, categories_of(rows, config.category or "category", source))
+        (rows, places), source = own_rows(config), repr(config.source)
+    check_one_form(rows, places)
+    data = PromptData(ids_of(rows, config.id, places), rows, categories_of(rows, config.category or "category", places))
     data = limited(data, config, source)
     _warn(data, config, source)
     return data if named or split is None else split_of(data, split, source)

@@ -76,16 +76,6 @@ def _object(text: str, where: str) -> Row:
     return row
 
 
-def _read_list(path: Path) -> list[Row]:
-    try:
-        rows = json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid JSON ({error}); one object a line belongs in a .jsonl file") from error
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ConfigError(f"{path} must hold a list of objects, one for each prompt; or use .jsonl, one a line")
-    return rows
-
-
 def _read_csv(path: Path) -> list[Row]:
     """Cells are text, so that an answer "007" stays what it is; an empty cell is None, difficulties are numbers."""
     reader = csv.DictReader(io.StringIO(_text(path), newline=""), strict=True)
@@ -110,7 +100,7 @@ def _read_csv(path: Path) -> list[Row]:
     return rows
 
 
-def _read_parquet(path: Path) -> list[Row]:
+def _read_stream(path: Path) -> list[Row]:
     return [row for _, row in stream_rows(path)]
 
 
@@ -177,7 +167,7 @@ def _one_split(found: Any, source: str, split: str | None) -> list[Row]:
 _READERS: dict[str, Callable[[Path], list[Row]]] = {
     ".jsonl": _read_lines,
     ".ndjson": _read_lines,
-    ".json": _read_list,
+    ".json": _read_stream,
     ".csv": _read_csv,
-    ".parquet": _read_parquet,
+    ".parquet": _read_stream,
 }

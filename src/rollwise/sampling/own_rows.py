@@ -9,10 +9,11 @@ from rollwise.sampling.files import read_rows
 from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
 from rollwise.sampling.selection import chosen_rows
 from rollwise.sampling.suites.lookup import Row
+from rollwise.tasks.base import with_all_columns
 
 
-def own_rows(config: OwnData) -> list[Row]:
-    """The rows of files and presets that fulfil `config.where`, with their columns in place.
+def own_rows(config: OwnData) -> tuple[list[Row], list[str]]:
+    """The rows of files and presets that fulfil `config.where`, with their columns in place, and where each stands.
 
     Raises:
         ConfigError: something can't be read.
@@ -21,21 +22,25 @@ def own_rows(config: OwnData) -> list[Row]:
     """
     files = [one for one in config.sources if not is_preset(one)]
     rows: list[Row] = []
+    places: list[str] = []
     if files:
         source = repr("+".join(files))
-        read = [row for one in files for row in read_rows(one)]
+        read = [(f"{one!r}, row {at}", row) for one in files for at, row in enumerate(read_rows(one), start=1)]
         if not read:
             raise PoolError(f"{source} has no rows; give at least one prompt")
-        rows += named_columns(chosen_rows(read, config.conditions, source), config, source)
+        chosen = chosen_rows([row for _, row in read], config.conditions, source)
+        place_of = {id(row): place for place, row in read}
+        places = [place_of[id(row)] for row in chosen]
+        rows = named_columns(chosen, config, source, places)
     presets = {one: _preset_rows(one, config) for one in config.sources if is_preset(one)}
     rows += [row for own in presets.values() for row in own]
+    places += [f"{one!r}, row {at}" for one, own in presets.items() for at in range(1, len(own) + 1)]
     column = config.category or "category"
     if any(column in row for row in rows):
         for one, own in presets.items():  # beside data with categories, one without is a category itself
             for row in own:
                 row.setdefault(column, suite_of(one)[0])
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
+    return with_all_columns(rows), places
 
 
 def _preset_rows(source: str, config: OwnData) -> list[Row]:
@@ -43,7 +48,8 @@ def _preset_rows(source: str, config: OwnData) -> list[Row]:
     check_scorer(source, config.rewards)
     _, suite, _ = suite_of(source)
     own = OwnData(system=config.system, template=suite.template if config.template is None else config.template)
-    rows = named_columns(preset_rows(source, config.conditions), own, repr(source))
+    made = preset_rows(source, config.conditions)
+    rows = named_columns(made, own, repr(source), [f"{source!r}, row {at}" for at in range(1, len(made) + 1)])
     for row in rows:
         if "id" in row:
             row[config.id] = row["id"]

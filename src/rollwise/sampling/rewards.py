@@ -25,6 +25,10 @@ REWARDS: Registry[Any] = Registry("reward", "rewards")
 _GIVEN = {"prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric", "environments"}
 """What TRL gives besides the data's columns."""
 
+HIDDEN = {"prompt", "completion"}
+"""Columns that TRL gives to no reward."""
+
+_MAKE_IT = "in a file of yours write f = ... with its arguments, and give file.py:f"
 _TELLS_SUCCESS = re.compile(r"accura|correct|solv|exact|math|verif|answer|success|passe?d", re.IGNORECASE)
 
 
@@ -136,7 +140,7 @@ def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any]
     if what == "reward" and (own := built_in(where)) is not None:
         return own, ""
     if ":" not in where and (of_trl := _of_trl(where)) is not None:
-        return of_trl, ""
+        return _no_maker(of_trl, f"{what} {where!r}"), ""
     if what == "reward" and ":" not in where and where not in REWARDS:
         names = [*(one.name for one in REWARDS.installed()), *NAMES, "regex"]
         raise ConfigError(
@@ -145,10 +149,25 @@ def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any]
         )
     found, digest = REWARDS.load(where) if what == "reward" else load_object(where, what=what)
     if inspect.isclass(found):
-        found = found()
+        found = _instance(found, f"{what} {where!r}")
     if not callable(found):
         raise ConfigError(f"{what} {where!r} can't be called, it is {found!r:.80}; name a function")
-    return found, digest
+    return _no_maker(found, f"{what} {where!r}"), digest
+
+
+def _instance(kind: type, about: str) -> Any:
+    try:
+        return kind()
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{about} is a class, and {kind.__name__}() raised {error!r:.200}; {_MAKE_IT}") from error
+
+
+def _no_maker(found: Callable[..., Any], about: str) -> Callable[..., Any]:
+    """`found`, unless it is one of TRL's functions that make a reward, such as `get_soft_overlong_punishment`."""
+    module, name = getattr(found, "__module__", ""), getattr(found, "__name__", "")
+    if str(module).startswith("trl.rewards") and name.startswith("get_"):
+        raise ConfigError(f"{about} is no reward, but makes one; {_MAKE_IT}")
+    return found
 
 
 def _of_trl(name: str) -> Callable[..., Any] | None:
@@ -173,10 +192,13 @@ def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mappi
         required = [
             p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         ]
-        missing = next((column for column in required if column not in _GIVEN and column not in row), None)
+        given = _GIVEN | row.keys() - HIDDEN
+        missing = next((column for column in required if column not in given), None)
         if missing is None:
             _check_takes_all(about, parameters, row)
             continue
+        if missing in HIDDEN:
+            raise ConfigError(f"{about} has a parameter {missing!r}, and is given lists; call it {missing}s")
         likely = [other for other in ("solution", "ground_truth", "target", "gold") if other in row]
         remedy = f"--answer_column {likely[0]} names it" if missing == "answer" and likely else "add or rename one"
         raise MissingColumnError(f"{about} needs the column {missing!r}, but the data has {', '.join(row)}; {remedy}")
@@ -185,7 +207,7 @@ def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mappi
 def _check_takes_all(about: str, parameters: Collection[inspect.Parameter], row: Mapping[str, Any]) -> None:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
-    taken = {"prompt", *(p.name for p in parameters)}
+    taken = {*HIDDEN, *(p.name for p in parameters)}
     unknown = [column for column in ("prompts", "completions", "completion_ids", *row) if column not in taken]
     if unknown:
         raise ConfigError(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
-from rollwise.sampling.rewards import check_columns
+from rollwise.sampling.rewards import HIDDEN, check_columns
 from rollwise.sampling.scorers.calling import awaited, numbers, place_of
 from rollwise.tasks import Task
 from rollwise.tickets.outcome import RewardSpec
@@ -103,7 +103,7 @@ def call_reward(
 ) -> Any:
     """What a reward function gives for n completions of a row, called as TRL calls it."""
     n = len(texts)
-    columns = {name: [value] * n for name, value in row.items() if name not in ("prompt", "completion")}
+    columns = {name: [value] * n for name, value in row.items() if name not in HIDDEN}
     return function(
         prompts=[row["prompt"]] * n,
         completions=_completions(row, texts),

@@ -158,6 +158,16 @@ def make_task(name: str, **options: Any) -> Task:
     return make(f"task {name!r}", kind, options)
 
 
+def with_all_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with every column that one of them has, None where a row has none. `datasets` takes those of the first.
+
+    >>> with_all_columns([{"a": 1}, {"a": 2, "hint": "b"}])
+    [{'a': 1, 'hint': None}, {'a': 2, 'hint': 'b'}]
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
 def completion_text(completion: Text) -> str:
     """A completion's text: itself, or the contents of its assistant messages joined by line breaks.
 

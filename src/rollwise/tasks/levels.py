@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from rollwise.answers import boxed_answer
+from rollwise.answers import boxed_answer, same_answer
 from rollwise.errors import TaskError
 from rollwise.options import Range, Share, check_number, check_whole
 from rollwise.rng import check_seed
@@ -151,9 +151,9 @@ class LevelTask(Task):
         return in_share(f"{self.name}|{key}", self.eval_share)
 
     def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
-        """1.0 for the right answer in the last answer tags (or box), 0.1 for any other one there, 0.0 for none.
+        r"""1.0 for the right answer in the last answer tags (or box), 0.1 for any other one there, 0.0 for none.
 
-        Case and the number of spaces make no difference in the style `boxed`.
+        In a box the answer is compared as `same_answer` does, so that case, spaces and `\text{}` make no difference.
 
         Raises:
             TaskError: the column `answer` is missing or not one for each completion.
@@ -182,7 +182,7 @@ class LevelTask(Task):
     def _score(self, text: str, answer: str) -> float:
         if self.style == "boxed":
             said = boxed_answer(text)
-            right = said is not None and said.lower().split() == answer.lower().split()
+            right = said is not None and same_answer(answer, said)
         else:
             said = extract_answer(text)
             right = said == answer

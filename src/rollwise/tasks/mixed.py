@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from rollwise.errors import ConfigError, TaskError
 from rollwise.options import NonEmptyText, Positive, check_mapping, check_options, check_whole
 from rollwise.plugins import short_name
-from rollwise.tasks.base import TASKS, Task, Text, make_task
+from rollwise.tasks.base import TASKS, Task, Text, make_task, with_all_columns
 from rollwise.tasks.seeding import in_shares
 from rollwise.tasks.tool_conversation import ToolTask
 
@@ -121,7 +121,7 @@ class Mixed(Task, name="mixed"):
         rewards = [0.0] * len(completions)
         for name in dict.fromkeys(names):
             rows = [at for at, other in enumerate(names) if other == name]
-            own = [json.loads(items[at]) for at in rows]
+            own = with_all_columns([json.loads(items[at]) for at in rows])
             scored = self._task(name).reward(
                 [prompts[at] for at in rows],
                 [completions[at] for at in rows],
@@ -171,13 +171,26 @@ def _part(name: str, style: str, given: Mapping[str, Any]) -> Task:
 
 
 def _records(name: str, records: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A task's records as those of a mixture. Embeddings are left out: those of two tasks can't be compared."""
+    """A task's records as those of a mixture. Embeddings are left out: those of two tasks can't be compared.
+
+    Raises:
+        TaskError: a record lacks a column that all records have, or holds something that is no plain data.
+    """
     for record in records:
+        if missing := [one for one in ("id", "prompt", "category", "difficulty") if one not in record]:
+            raise TaskError(f"task {name!r} can't be mixed: a record has no {missing[0]!r}, got {', '.join(record)}")
         yield {
             "id": f"{name}/{record['id']}",
             "prompt": record["prompt"],
             "category": f"{name}/{record['category']}",
             "difficulty": record["difficulty"],
             "task": name,
-            "item": json.dumps({key: value for key, value in record.items() if key not in _OWN}),
+            "item": json.dumps({key: value for key, value in record.items() if key not in _OWN}, default=_plain),
         }
+
+
+def _plain(value: Any) -> Any:
+    """Numpy's numbers and arrays as Python's."""
+    if not hasattr(value, "tolist"):
+        raise TaskError(f"a record of a mixture can't hold {value!r:.80}; give text, numbers, lists or mappings")
+    return value.tolist()

@@ -15,7 +15,7 @@ from rollwise.models import EMBEDDED, JUDGING
 from rollwise.models.loading import need
 from rollwise.options import check_options
 from rollwise.sampling.eval_sets import check_aggregate
-from rollwise.tasks import Task
+from rollwise.tasks.base import Task, with_all_columns
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.keep_best import check_score
 
@@ -88,7 +88,7 @@ def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dat
 def _table(records: list[dict[str, Any]], task: Task) -> Dataset:
     """The records as a data set; `PoolError` names the first column that no table can hold."""
     try:
-        return Dataset.from_list(records)
+        return Dataset.from_list(with_all_columns(records))
     except _NO_TABLE as error:
         remedies = {
             OverflowError: "write numbers beyond 64 bits as text",

@@ -84,6 +84,8 @@ def test_reward_names_a_missing_column(task: Countdown) -> None:
         task.reward([""], ["x"], nums=[[1]], target=[1, 2])
     with pytest.raises(TaskError, match="a .csv file can't hold lists"):
         task.reward([""], ["<answer>3+5</answer>"], nums=["[3, 5]"], target=["8"])
+    with pytest.raises(TaskError, match="needs nums, a list of whole numbers, .*; got 8 and 8"):
+        task.reward([""], ["<answer>8</answer>"], nums=[8], target=[8])
     with pytest.raises(TaskError, match="text or a list of chat messages"):
         task.reward([""], [3], nums=[[1]], target=[1])  # type: ignore[list-item]
 

@@ -39,6 +39,8 @@ def test_the_prompt_is_that_of_appendix_c() -> None:
         ("\\boxed{5 \\times 17}, no, \\boxed{91 + 17 + 5}", 1.0, None),
         ("So \\boxed{5 \\times 17 + 91}.", 0.1, "wrong-target"),
         ("So \\boxed{113}.", 0.1, "invalid-number-use"),
+        ("So \\boxed{\\text{5 + 17}\\ +\\,91}.", 1.0, None),
+        ("So \\boxed{\\frac{91}{5} \N{MULTIPLICATION SIGN} 17}.", 0.1, "wrong-target"),
         ("So \\boxed{x}.", 0.1, "format"),
         ("So <answer>5+17+91</answer>", 0.0, "format"),
         ("So 5+17+91", 0.0, "format"),
@@ -49,6 +51,17 @@ def test_rewards_by_hand(completion: str, reward: float, failure: str | None) ->
     task = Countdown(style="boxed")
     assert task.reward(["?"], [completion], nums=[RECORD["nums"]], target=[113]) == [reward]
     assert task.failure(completion, RECORD) == failure
+
+
+def test_fractions_of_latex_and_signs_of_unicode_in_a_box() -> None:
+    task = Countdown(style="boxed")
+    said = [
+        "\\boxed{\\frac{91 - 5}{43}}",
+        "\\boxed{2\\dfrac{43}{43}}",
+        "\\boxed{(9 \N{MINUS SIGN} 7) \N{DIVISION SIGN} 1}",
+    ]
+    nums = [[91, 5, 43], [2, 43, 43], [9, 7, 1]]
+    assert task.reward(["?"] * 3, said, nums=nums, target=[2, 3, 2]) == [1.0, 0.1, 1.0]
 
 
 def test_demonstrations_are_answers() -> None:

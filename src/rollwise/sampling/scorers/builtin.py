@@ -7,6 +7,7 @@ recorded answer and nothing else is right, whatever its last number.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from rollwise.answers import (
 )
 from rollwise.answers.maths import check_math
 from rollwise.errors import ConfigError
-from rollwise.sampling.scorers.programs import CODE, code_reward
+from rollwise.sampling.scorers.programs import CODE, PROGRAMS, code_reward
 from rollwise.tasks.base import completion_text
 
 FORMAT_REWARD = 0.1
@@ -119,10 +120,23 @@ def built_in(name: str) -> Reward | None:
 
 
 def unanswered(rewards: Collection[str], rows: Sequence[Mapping[str, Any]]) -> int:
-    """How many of the rows no reward can score: all rewards compare answers, and the row has none recorded."""
-    if not rewards or not set(rewards) <= set(ANSWERS) or "answer" not in rows[0]:
+    """How many of the rows no reward can score: all rewards need the recorded answer, or tests, and the row has none.
+
+    Raises:
+        ConfigError: `regex` with a wrong pattern.
+    """
+    if not rewards or "answer" not in rows[0] or not all(map(_needs_answer, rewards)):
         return 0
+    if all(reward in PROGRAMS for reward in rewards):
+        return sum(not row["answer"] for row in rows)
     return sum(recorded_answer(row, "answer") is None for row in rows)
+
+
+def _needs_answer(reward: str) -> bool:
+    kind, _, pattern = reward.partition(":")
+    if kind == "regex":
+        return "answer" in inspect.signature(regex(pattern)).parameters
+    return reward in (*ANSWERS, *PROGRAMS)
 
 
 def _compared(

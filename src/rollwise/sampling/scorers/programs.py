@@ -16,7 +16,7 @@ from rollwise.tasks.base import completion_text
 
 logger = logging.getLogger(__name__)
 
-CODE, CODE_ALL = "code", "code:all"
+PROGRAMS = CODE, CODE_ALL = "code", "code:all"
 
 
 def code_reward(name: str) -> Callable[..., list[float | None]]:
@@ -25,7 +25,7 @@ def code_reward(name: str) -> Callable[..., list[float | None]]:
     Raises:
         ConfigError: another name, or there is no working sandbox.
     """
-    if name not in (CODE, CODE_ALL):
+    if name not in PROGRAMS:
         raise ConfigError(f"unknown reward {name!r}; give {CODE} (the share of tests) or {CODE_ALL} (all or nothing)")
     check_sandbox()
     return code_all if name == CODE_ALL else code

@@ -18,9 +18,10 @@ class Verdicts:
     """Writes a line for each test: whether it passed, and a reason."""
 
     def __init__(self, to: IO[str]) -> None:
-        self._to = to
+        self._to, self.said = to, 0
 
     def say(self, passed: bool, reason: str = "") -> None:
+        self.said += 1
         self._to.write(json.dumps([passed, reason]) + "\n")
         self._to.flush()
 
@@ -60,6 +61,8 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
             _assertions(program, tests, code, verdicts)
             if not count:  # it raises by itself: one test, which got to its end
                 verdicts.say(True)
+            elif verdicts.said < count:  # they stand in a function that is not called, or behind a condition
+                verdicts.say(False, "an assertion did not run")
     except ProgramEnded as error:
         verdicts.say(False, f"the program {error}")
     except Exception as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from rollwise.answers import boxed_answer
+from rollwise.answers.comparing import TEXT
 from rollwise.tasks.tags import CLOSE, OPEN
 
 # The wording is TinyZero's (github.com/Jiayi-Pan/TinyZero, Apache-2.0), kept as it is so that results compare.
@@ -32,7 +34,9 @@ _BOXED = (
     "operations (+, -, *, /) and each number should be used exactly once. Return the final answer in \\boxed{{}}, for "
     "example \\boxed{{(1 + 2) / 3}}. Assistant: Let me solve this step by step."
 )
-_LATEX = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\\left": "", "\\right": ""}
+_SIGNS = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\u00d7": "*", "\u00f7": "/", "\u2212": "-"}
+_LATEX = {**_SIGNS, "\\left": "", "\\right": "", "\\ ": " ", "\\,": " ", "$": ""}
+_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 
 # Style -> how many new tokens are enough. Compact: four two-digit numbers, three operators, four parentheses, two
 # tags, end of text. Search: four tries of three numbers to 9, or one of four two-digit numbers. TinyZero: the paper's
@@ -89,8 +93,8 @@ def render_completion(style: str, expression: str, *, work: str = "") -> Any:
 def with_tags(style: str, text: str) -> str:
     r"""A completion of any style with its answer in answer tags: of `boxed`, what stands in the last `\boxed{}`.
 
-    >>> with_tags("boxed", r"so \boxed{2 \times 3}."), with_tags("tinyzero", "<answer>6</answer>")
-    ('so <answer>2 * 3</answer>', '<answer>6</answer>')
+    >>> with_tags("boxed", r"so \boxed{2 \times 3}."), with_tags("boxed", r"\boxed{\frac{4 + 2}{3}}")
+    ('so <answer>2 * 3</answer>', '<answer>((4 + 2)/(3))</answer>')
     """
     if style != "boxed":
         return text
@@ -99,6 +103,8 @@ def with_tags(style: str, text: str) -> str:
     if answer is None:
         return text
     before = text[: text.rfind(answer)].rpartition("\\")[0]
+    answer = TEXT.sub(r"\1", answer)
     for written, plain in _LATEX.items():
         answer = answer.replace(written, plain)
+    answer = _FRACTION.sub(r"((\1)/(\2))", answer)
     return f"{before}{OPEN}{answer}{CLOSE}"

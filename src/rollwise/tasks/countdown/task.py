@@ -6,7 +6,7 @@ answer tags that is wrong, 0.0 otherwise. Puzzles are generated, easy to out of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -220,7 +220,7 @@ class Countdown(Task, name="countdown"):
 
 def _check_puzzle(nums: Any, target: Any) -> None:
     """`TaskError` for text in place of numbers, as a .csv file has it: no answer would be right."""
-    if nums is None or not all(isinstance(n, Real) for n in (*nums, target)):
+    if not isinstance(nums, Iterable) or not all(isinstance(n, Real) for n in (*nums, target)):
         raise TaskError(
             f"the reward of 'countdown' needs nums, a list of whole numbers, and target, a whole number; got "
             f"{nums!r:.80} and {target!r:.80}; a .csv file can't hold lists: use .jsonl or .parquet"
