@@ -57,10 +57,11 @@ class SampleFolder:
             StateFileError: it has rollouts, but its options can't be read; or another process writes to it.
         """
         plain = json.loads(json.dumps(options))  # tuples as lists, as they come back
+        if not self.groups.exists():
+            self._refuse_others()
         taken = f"another process writes to {str(self.path)!r}; wait for it, stop it, or choose another --out"
         hold_lock(self, make_folder(self.path) / ".lock", taken)
         if not self.groups.exists():
-            self._refuse_others()
             write_yaml(self.config, plain)
             return
         check_same_options(self.path, self.read_config(), plain, what="rollouts")
