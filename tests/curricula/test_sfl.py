@@ -204,3 +204,19 @@ def test_equals_win_in_turn_though_they_were_not_trained_on() -> None:
         lilo.tell([rw.Outcome(t.id, [1, 0]) for t in lilo.ask(2)])
     assert lilo.metrics()["coverage"] == 1.0
     assert lilo.columns["asked"].max() < 3 * 160 / 24
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_state_that_is_saved_while_candidates_are_measured_goes_on(before: bool) -> None:
+    """Three of six are given out; the other three follow. Earlier versions kept them in a column, as 1."""
+    sfl, again = (rw.SFL(plain(20), candidates=6, rails=None, seed=0) for _ in range(2))
+    told(sfl, sfl.probe(3), [1.0, 0.0])
+    if before:
+        sfl.columns["candidate"][sfl.wanted] = 1
+    state = sfl.state_dict()
+    if before:
+        del state["body"]["own"]["wanted"]
+    again.load_state_dict(state)
+    rest = [{t.prompt_id for t in one.probe(9)} for one in (sfl, again)]
+    assert len(rest[0]) == 3
+    assert rest[0] == rest[1]

@@ -47,6 +47,14 @@ def test_probes_are_asked_for_through_the_service() -> None:
     assert service.status()["by_worker"] == {"w": 8}
 
 
+def test_a_repeated_probe_gets_the_same_tickets() -> None:
+    """Ray repeats a call whose answer was lost; the first one's prompts would be held until they expire."""
+    service = make(method="lilo")
+    first, again = (service.probe(4, worker="w", n_rollouts=8, wanted=2, request="r") for _ in range(2))
+    assert [ticket.id for ticket in again] == [ticket.id for ticket in first]
+    assert service.status()["by_worker"] == {"w": 4}
+
+
 def test_one_by_one_is_as_in_batches() -> None:
     """Asks without a step do not move the clock."""
     one, many = make(method="bots"), make(method="bots")

@@ -211,3 +211,15 @@ def test_a_source_that_never_hears_is_an_error(slime: Any, arguments: Any) -> No
 def test_paths_in_the_messages_are_the_adapters_own(slime: Any) -> None:
     for name in ("CurriculumSource", "tell", "generate_rollout_fully_async"):
         assert getattr(importlib.import_module(ADAPTER), name)
+
+
+def test_a_group_whose_ticket_has_expired_is_told_late(slime: Any, arguments: Any) -> None:
+    """Its samples are new ones, without metadata: the error said that they had lost their group_index, too."""
+    source = slime.CurriculumSource(arguments())
+    late, *others = source.get_samples(3)
+    source.service.run(lambda: source.service.desk.expire([late[0].metadata[slime.TICKET]]))
+    for group in ([*others], [late]):
+        for sample in (sample for one in group for sample in one):
+            sample.reward, sample.status, sample.metadata = 1.0, slime.Sample.Status.COMPLETED, {}
+        slime.tell(source.args, group, source.get_samples)
+    assert source.service.metrics()["late"] == 1

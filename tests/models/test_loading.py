@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -102,6 +103,7 @@ def test_errors_say_what_is_wrong(folder: Path, tmp_path: Path) -> None:
 
 def test_a_hub_id_out_of_reach() -> None:
     with (
+        mock.patch("socket.getaddrinfo"),
         mock.patch("transformers.AutoTokenizer.from_pretrained", side_effect=OSError("no connection")),
         pytest.raises(ConfigError, match=r"from 'some/model' \(no such folder is here\): no connection; give a folder"),
     ):
@@ -125,3 +127,22 @@ def test_the_model_within_adapters(folder: Path) -> None:
     assert without_adapters(other) is other
     trainer = SimpleNamespace(model=other, accelerator=SimpleNamespace(unwrap_model=lambda model: model))
     assert script.model_name(trainer) == str(folder)  # `config.yaml` of a script's run; it ended in a traceback
+
+
+def test_a_mistyped_id_without_a_network_is_refused_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The hub's client tried to reach it for a minute."""
+    import huggingface_hub
+    import transformers
+
+    no_network = mock.Mock(side_effect=socket.gaierror(-2, "Name or service not known"))
+    monkeypatch.setattr(socket, "getaddrinfo", no_network)
+    monkeypatch.setattr("rollwise.models.loading.getproxies", dict)
+    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", mock.Mock(side_effect=AssertionError))
+    said = r"'org/mistyped' \(no such folder.*not in the cache, and .* can't be reached .*give a folder"
+    with pytest.raises(ConfigError, match=said):
+        load_tokenizer("org/mistyped")
+    (tmp_path / "models--org--mistyped").mkdir()
+    with pytest.raises(AssertionError):
+        load_tokenizer("org/mistyped")

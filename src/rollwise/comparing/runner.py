@@ -14,7 +14,7 @@ from rollwise.comparing.checks import check_runs, chosen_runs, setting_of
 from rollwise.comparing.plan import Plan, Run
 from rollwise.comparing.state import is_done, last_line, result_of
 from rollwise.comparing.warm_start import cautions_of, warm_start
-from rollwise.comparing.workers import Workers, end_in_words
+from rollwise.comparing.workers import Workers, alone_in, end_in_words
 from rollwise.errors import ConfigError
 from rollwise.progress_bar import progress_bar
 from rollwise.training.cost import Cost, Estimate
@@ -48,25 +48,27 @@ def run_comparison(
     Raises:
         ConfigError: a method or seed is not in the plan, the model's folder holds no model, the comparison's holds
             runs that were made with other options, or a plan with `timing` is to run several at a time.
+        StateFileError: another process runs this comparison.
     """
     if plan.timing and jobs != 1:
         raise ConfigError(f"the plan has timing: true, so its runs go one at a time, not {jobs}; leave --jobs out")
     runs = chosen_runs(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
     check_runs(waiting)
-    plan.write(folder)
-    done = len(runs) - len(waiting)
-    at_a_time = f", {jobs} at a time" if waiting else ""
-    _say(console, f"{escape(str(folder))}: {_runs(len(runs))}, {done} of them complete{at_a_time}")
-    for caution in cautions_of(waiting):
-        _say(console, f"note: {escape(caution)}")
-    failed: list[Run] = []
-    if waiting:
-        warm_start(waiting, console)
-        with progress_bar(console, note="what") as bar, Workers(folder, jobs, pinned=plan.timing) as workers:
-            total = bar.add_task("all runs", total=len(runs), completed=done, what="")
-            _work(workers, waiting, failed, bar, total)
-    return failed
+    with alone_in(folder):
+        plan.write(folder)
+        done = len(runs) - len(waiting)
+        at_a_time = f", {jobs} at a time" if waiting else ""
+        _say(console, f"{escape(str(folder))}: {_runs(len(runs))}, {done} of them complete{at_a_time}")
+        for caution in cautions_of(waiting):
+            _say(console, f"note: {escape(caution)}")
+        failed: list[Run] = []
+        if waiting:
+            warm_start(waiting, console)
+            with progress_bar(console, note="what") as bar, Workers(folder, jobs, pinned=plan.timing) as workers:
+                total = bar.add_task("all runs", total=len(runs), completed=done, what="")
+                _work(workers, waiting, failed, bar, total)
+        return failed
 
 
 def dry_run_comparison(

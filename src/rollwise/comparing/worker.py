@@ -30,10 +30,10 @@ def main(path: str, *, jobs: int, pinned: bool) -> int:
     try:
         with RunFolder(config.folder).held():  # what another comparison noted of a run that it trains stays
             note_timing(config.folder, jobs=jobs, pinned=pinned, gpu=gpu)
-        if (config.folder / CONFIG_FILE).exists():
-            resume_run(config.folder)
-        else:
-            start_run(config)
+            if (config.folder / CONFIG_FILE).exists():  # the run takes the lock of its own process once more
+                resume_run(config.folder)
+            else:
+                start_run(config)
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1

@@ -9,10 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from rollwise.child_process import available_cores
 from rollwise.comparing.plan import Run
 from rollwise.comparing.timing import timed_cores
+from rollwise.runs.lock import lock_file
+from rollwise.runs.names import LOCK_FILE
 from rollwise.state import make_folder
 
 
@@ -34,6 +37,16 @@ def end_in_words(status: int) -> str:
         "ended by SIGKILL, as when memory runs out: the same command goes on with it, and fewer --jobs need less; so "
         "does a plan with a smaller micro_batch"
     )
+
+
+def alone_in(folder: Path) -> IO[bytes]:
+    """The lock of a comparison's folder: a context, in which no other command may work on it.
+
+    Raises:
+        StateFileError: another one does.
+    """
+    taken = f"another process runs the comparison in {str(folder)!r}; wait for it, stop it, or give another --out"
+    return lock_file(make_folder(folder) / LOCK_FILE, taken)
 
 
 class Workers:

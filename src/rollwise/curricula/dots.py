@@ -9,6 +9,7 @@ import numpy as np
 
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.families.implied import Implicit
+from rollwise.curricula.families.measured_sets import MeasuredSets
 from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
@@ -21,6 +22,7 @@ from rollwise.tickets.evidence import Evidence
 
 class DOTS(
     Presets,
+    MeasuredSets,
     BOTS,
     name="dots",
     paper='Sun et al., arXiv 2506.05316; BOTS\'s proxy for it (appendix B.6): `preset="bots"`',
@@ -115,27 +117,14 @@ class DOTS(
         """
         return cls(pool, **cls.with_preset("bots", overrides))
 
-    def build(self) -> None:
-        super().build()
-        self.wanted = np.empty(0, dtype=np.int64)  # slots of the reference set that are still to be given out
-        self.refreshed = -self.refresh_every  # the step of the last reference set
-        self.measuring = False
-
     # ---- the reference set ----
 
     @property
     def wants_probes(self) -> bool:
         return self.reference_set is not None
 
-    def select_probes(self, k: int) -> Picks:
-        due = self.step - self.refreshed >= self.refresh_every
-        if self.reference_set is not None and due and not self.measuring:
-            free = np.flatnonzero(self.free)
-            wanted = self.rng["references"].choice(free, size=min(self.reference_set, len(free)), replace=False)
-            self.wanted, self.measuring = np.sort(wanted), True
-        can = np.flatnonzero(self.free[self.wanted])[:k]
-        chosen, self.wanted = self.wanted[can], np.delete(self.wanted, can)
-        return Picks.of(chosen, "probe")
+    def next_set(self, free: np.ndarray) -> np.ndarray:
+        return self.rng["references"].choice(free, size=min(self.reference_set or 0, len(free)), replace=False)
 
     def observe_probes(self, evidence: Evidence) -> None:
         if self.measuring:  # what comes after the draw is old news at the next
@@ -143,7 +132,7 @@ class DOTS(
 
     def select(self, k: int) -> Picks:
         if self.measuring:
-            self.wanted, self.refreshed, self.measuring = self.wanted[:0], self.step, False
+            self.end_measuring()
             super().end_step()
         return super().select(k)
 
@@ -156,16 +145,3 @@ class DOTS(
     def end_step(self) -> None:
         if not self.counters["probed"]:
             super().end_step()
-
-    # ---- saving ----
-
-    def own_state(self) -> dict[str, Any]:
-        wanted = [self.pool.ids[slot] for slot in self.wanted.tolist()]
-        return {**super().own_state(), "wanted": wanted, "refreshed": self.refreshed, "measuring": self.measuring}
-
-    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        super().load_own_state(state, added)
-        if "wanted" in state:  # else it is of before
-            slots = self.pool.slots_of(state["wanted"])
-            self.wanted = np.sort(slots[slots >= 0])
-            self.refreshed, self.measuring = int(state["refreshed"]), bool(state["measuring"])

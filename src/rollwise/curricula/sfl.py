@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
+from rollwise.curricula.families.measured_sets import MeasuredSets
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
@@ -14,11 +15,11 @@ from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
-IDLE, WANTED, MEASURED = 0, 1, 2
 _BATCH = 64  # LILO's (appendix E.1), where `probe` does not say what the next `ask` will want
 
 
 class SFL(
+    MeasuredSets,
     Uniform,
     name="sfl",
     paper="Rutherford et al., arXiv 2408.15099",
@@ -55,7 +56,7 @@ class SFL(
     rotates = False
     columns_spec = {
         **Uniform.columns_spec,
-        "candidate": (np.int8, IDLE),
+        "candidate": (np.int8, 0),  # in states of before: 1 where `wanted`
         "learnability": (np.float64, np.nan),  # as measured for the refresh to come
         "buffered": (np.float64, np.nan),  # learnability of those in the buffer; NaN outside it
     }
@@ -80,36 +81,15 @@ class SFL(
     def build(self) -> None:
         super().build()
         self.free = np.zeros(len(self.pool), dtype=bool)
-        self.wanted = self.kept = np.empty(0, dtype=np.int64)  # slots still to be measured, and those of the buffer
-        self.refreshed = -self.refresh_every  # the step of the last refresh
-        self.measuring = False
+        self.kept = np.empty(0, dtype=np.int64)  # slots of the buffer
         self.owed = 0.0
 
     # ---- measuring ----
 
-    @property
-    def due(self) -> bool:
-        """Whether the buffer is to be refreshed in this step."""
-        return self.step - self.refreshed >= self.refresh_every
-
-    def select_probes(self, k: int) -> Picks:
-        if self.due and not self.measuring:
-            self._begin_measuring()
-        can = np.flatnonzero(self.free[self.wanted])[:k]
-        chosen = self.wanted[can]
-        self.wanted = np.delete(self.wanted, can)
-        self.columns["candidate"][chosen] = MEASURED
-        return Picks.of(chosen, "probe")
-
-    def _begin_measuring(self) -> None:
-        self.measuring = True
+    def next_set(self, free: np.ndarray) -> np.ndarray:
         self.columns["learnability"][:] = np.nan
-        self.columns["candidate"][:] = IDLE
-        everyone = np.flatnonzero(self.free)
         many = self.candidates or 4 * (self.next_ask or _BATCH)
-        self.wanted = self.rng["candidates"].choice(everyone, size=min(many, len(everyone)), replace=False)
-        self.wanted.sort()
-        self.columns["candidate"][self.wanted] = WANTED
+        return self.rng["candidates"].choice(free, size=min(many, len(free)), replace=False)
 
     def observe_probes(self, evidence: Evidence) -> None:
         if self.measuring:  # what comes after the refresh is old news at the next
@@ -131,9 +111,8 @@ class SFL(
         self.columns["buffered"][:] = np.nan
         self.columns["buffered"][best] = learnability[best]
         self.columns["learnability"][:] = np.nan
-        self.columns["candidate"][:] = IDLE
-        self.wanted, self.kept = np.empty(0, dtype=np.int64), np.sort(best)
-        self.refreshed, self.measuring = self.step, False
+        self.kept = np.sort(best)
+        self.end_measuring()
 
     # ---- choosing ----
 
@@ -166,13 +145,13 @@ class SFL(
         return {**super().own_metrics(), "buffer": float(len(self.kept)), **mean}
 
     def own_state(self) -> dict[str, Any]:
-        return {"refreshed": self.refreshed, "measuring": self.measuring, "owed": self.owed}
+        return {**super().own_state(), "owed": self.owed}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
-        self.refreshed, self.measuring = int(state["refreshed"]), bool(state["measuring"])
         self.owed = float(state["owed"])
-        self.wanted = np.flatnonzero(self.columns["candidate"] == WANTED)
+        if "wanted" not in state:
+            self.wanted = np.flatnonzero(self.columns["candidate"] == 1)
         self.kept = np.flatnonzero(~np.isnan(self.columns["buffered"]))
 
 

@@ -71,9 +71,12 @@ class RayService:
         step: int | None = None,
         n_rollouts: int | None = None,
         wanted: int | None = None,
+        request: str | None = None,
     ) -> list[Ticket]:
-        """As `CurriculumService.probe`."""
-        return self._call(CurriculumService.probe, n, worker=worker, step=step, n_rollouts=n_rollouts, wanted=wanted)
+        """As `CurriculumService.probe`; without `request` it gets one, so that Ray may repeat the call."""
+        options = {"worker": worker, "step": step, "n_rollouts": n_rollouts, "wanted": wanted}
+        tickets: list[Ticket] = _get(self.actor.call.remote("probe", n, request=request or uuid.uuid4().hex, **options))
+        return tickets
 
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:
         """As `CurriculumService.consult`."""

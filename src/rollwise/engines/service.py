@@ -125,13 +125,21 @@ class CurriculumService(Saving):
         step: int | None = None,
         n_rollouts: int | None = None,
         wanted: int | None = None,
+        request: str | None = None,
     ) -> list[Ticket]:
-        """Prompts to roll out and tell about, but not to train on, as `Curriculum.probe`; most methods want none."""
+        """Prompts to roll out and tell about, but not to train on, as `Curriculum.probe`; most methods want none.
+
+        The same worker and `request` again get the same tickets, as in `ask`.
+        """
         desk = self.desk
 
         def probe() -> list[Ticket]:
+            if request is not None and (before := desk.in_flight.answer(worker, request)) is not None:
+                return list(before)
             tickets = desk.curriculum.probe(n, step=step, n_rollouts=n_rollouts, wanted=wanted)
             desk.in_flight.add(tickets, worker, desk.clock())
+            if request is not None and tickets:
+                desk.in_flight.remember(worker, request, tickets)
             return tickets
 
         return self.run(probe)

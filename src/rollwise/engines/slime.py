@@ -15,7 +15,7 @@ import importlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from slime.rollout.data_source import RolloutDataSourceWithBuffer
@@ -94,17 +94,22 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
         Raises:
             SilentNoOpError: samples that a rollout function made itself say nothing of their group.
         """
-        tell_all(self.service, [self._outcome(group) for group in groups if group])
+        outcomes = [self._outcome(group) for group in groups if group]
+        tell_all(self.service, outcomes)
         advance_one(self.service)
-        with self._counters:
-            held = {ticket.id for ticket in self.service.open_tickets()}
-            self._ticket_of = {index: id_ for index, id_ in self._ticket_of.items() if id_ in held}
+        self._forget({outcome.ticket_id for outcome in outcomes})
 
     def give_up_aborted(self) -> None:
         """Free the prompts of groups that a rollout did not need: slime has aborted them, and drops them."""
         kept = {group[0].metadata[TICKET] for group in self.buffer}
         lost = [ticket.id for ticket in self.service.open_tickets() if ticket.id not in kept]
         self.service.run(lambda: self.service.desk.expire(lost))
+        self._forget(lost)
+
+    def _forget(self, tickets: Collection[str]) -> None:
+        """These groups don't come back; those whose tickets have expired may, and are told late."""
+        with self._counters:
+            self._ticket_of = {index: id_ for index, id_ in self._ticket_of.items() if id_ not in tickets}
 
     def save(self, rollout_id: int) -> None:
         super().save(rollout_id)

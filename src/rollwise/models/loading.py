@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from rollwise.errors import ConfigError, MissingExtraError
 
@@ -120,6 +123,7 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
     safetensors = need("safetensors", "loading a policy")
     check_model_folder(path_or_id)
     try:
+        _check_network(str(path_or_id))
         yield
     except (OSError, ValueError, KeyError, RuntimeError, safetensors.SafetensorError) as error:
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
@@ -128,6 +132,19 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
             f"no causal language model can be loaded from {str(path_or_id)!r}{absent}: "
             f"{' '.join(str(error).split())}; {remedy}"
         ) from error
+
+
+def _check_network(source: str) -> None:
+    """Raise `OSError` where a model must come from the hub, which can't be reached: its client tries for a minute."""
+    hub = need("huggingface_hub", "loading a policy")
+    kept = Path(hub.constants.HF_HUB_CACHE, f"models--{source.replace('/', '--')}")
+    if Path(source).exists() or kept.exists() or hub.is_offline_mode() or getproxies():
+        return
+    host = str(urlsplit(hub.constants.ENDPOINT).hostname)
+    try:
+        socket.getaddrinfo(host, None)
+    except socket.gaierror as error:
+        raise OSError(f"it is not in the cache, and {host} can't be reached ({error})") from error
 
 
 def save_policy(model: Any, tokenizer: Any, folder: Path) -> None:

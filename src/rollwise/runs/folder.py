@@ -98,7 +98,7 @@ class RunFolder:
         """
         make_folder(self.path)  # an earlier holder that wrote nothing has removed it
         taken = f"another process is training into {str(self.path)!r}; wait for it, or stop it, and {remedy}"
-        return lock_file(self.path, taken)
+        return lock_file(self.path / LOCK_FILE, taken)
 
     @contextmanager
     def begun(self) -> Iterator[None]:

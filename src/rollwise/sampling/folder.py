@@ -16,6 +16,7 @@ from rollwise.errors import ConfigError, RewardError, StateFileError
 from rollwise.models.sampler import Rollouts, SamplingOptions, encode, sample_prompts
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
+from rollwise.runs.lock import hold_lock
 from rollwise.runs.names import CONFIG_FILE, MODEL_FILE
 from rollwise.sampling.data import PromptData
 from rollwise.sampling.scoring import Scorer
@@ -53,12 +54,14 @@ class SampleFolder:
         Raises:
             ConfigError: the folder was begun with others; the message names the first that differs. Or it holds
                 something else, such as a run, whose `config.yaml` would be lost.
-            StateFileError: it has rollouts, but its options can't be read.
+            StateFileError: it has rollouts, but its options can't be read; or another process writes to it.
         """
         plain = json.loads(json.dumps(options))  # tuples as lists, as they come back
         if not self.groups.exists():
             self._refuse_others()
-            make_folder(self.path)
+        taken = f"another process writes to {str(self.path)!r}; wait for it, stop it, or choose another --out"
+        hold_lock(self, make_folder(self.path) / ".lock", taken)
+        if not self.groups.exists():
             write_yaml(self.config, plain)
             return
         check_same_options(self.path, self.read_config(), plain, what="rollouts")

@@ -177,7 +177,7 @@ def _records(data: PromptData, n: int, seed: int) -> list[dict[str, Any]]:
     if mixed:
         raise PoolError(
             f"column {mixed[0]!r} holds values of several kinds ({', '.join(sorted(kinds[mixed[0]]))}); use one kind, "
-            "for example text"
+            "for example text, or take the column out (a reward is given every column)"
         )
     records = []
     for row in order:

@@ -32,7 +32,7 @@ from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
 NO_GATE = NO_ALLOCATOR = "none"
-_IN_A_PASS, _EVALUATED = 8, 64  # rollouts of a pretrained model by default: trained on, and evaluated
+_EMBEDDED, _IN_A_PASS, _EVALUATED = 512, 8, 64  # by default; of a pretrained model in training, and evaluated
 
 
 @dataclass(kw_only=True)
@@ -284,7 +284,7 @@ class TrainConfig(OwnData):
                 f"start a number of them that divides {rollouts}"
             )
         share = rollouts // processes
-        most = self.micro_batch or (512 if made_here(self.model) else _IN_A_PASS)
+        most = self.micro_batch or (_EMBEDDED if made_here(self.model) else _IN_A_PASS)
         passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= most)
         return share // passes, passes
 

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 from toys import Traced, flat_parameters, make_trainer, toy_dataset, toy_model
+from transformers import LlamaConfig, LlamaForCausalLM
 
 import rollwise as rw
 from rollwise.state import load_state, save_state
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 from rollwise.training.trainer.checkpoint import SEAL, flaw, latest_complete, seal
+from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 
 CASES = [
     pytest.param(CurriculumGRPOTrainer, {"save_steps": 3}, id="grpo"),
@@ -252,3 +254,24 @@ def test_a_torn_checkpoint_is_not_put_aside(tmp_path: Path) -> None:
     run(tmp_path, resume=True, save_steps=2)
     assert flaw(tmp_path / "checkpoint-6") is None
     assert not list(tmp_path.glob("given-up-*"))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_tied_weights_are_not_said_to_be_missing(tied: bool) -> None:
+    """A checkpoint holds one of the two: users took transformers' warning of the other for a fault."""
+
+    class Loading:
+        def _issue_warnings_after_load(self, load_result: Any) -> None:
+            self.missing = load_result.missing_keys
+
+    class Trainer(CheckpointMixin, Loading):
+        pass
+
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    config = LlamaConfig(vocab_size=16, tie_word_embeddings=tied, **sizes)
+    trainer: Any = Trainer.__new__(Trainer)
+    trainer.model = LlamaForCausalLM(config)
+    kept = trainer.model.state_dict()
+    del kept["lm_head.weight"], kept["model.norm.weight"]
+    trainer._issue_warnings_after_load(trainer.model.load_state_dict(kept, strict=False))
+    assert trainer.missing == ["model.norm.weight", *([] if tied else ["lm_head.weight"])]

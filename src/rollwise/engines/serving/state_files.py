@@ -11,6 +11,7 @@ from typing import IO, Any
 from rollwise.errors import StateFileError
 from rollwise.options import check_whole
 from rollwise.runs.lock import lock_file
+from rollwise.runs.names import LOCK_FILE
 from rollwise.state import load_state, make_folder, save_state
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class StateFiles:
         self.path = make_folder(path)
         self._read: int | None = None
         self._lock: IO[bytes] | None = lock_file(
-            self.path,
+            self.path / LOCK_FILE,
             f"another service saves to {str(path)!r}; connect to it, stop it, or give another folder",
         )
         for scratch in self.path.glob(".curriculum-*.tmp"):  # of a process that was killed while it wrote

@@ -13,6 +13,7 @@ from rollwise.inference.endpoint.samples import Line, SampleFile
 from rollwise.inference.endpoint.summary import summarise
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
+from rollwise.runs.lock import hold_lock
 from rollwise.runs.names import OPTIONS_ENDING, SAMPLES_ENDING, SUMMARY_ENDING
 from rollwise.state import make_folder, write_atomically
 
@@ -39,11 +40,12 @@ class ResultFile:
 
         Raises:
             ConfigError: the file was begun with other options; the message names the first.
-            StateFileError: a line before the last is damaged, or the options are missing.
+            StateFileError: a line before the last is damaged, the options are missing, or another process writes it.
         """
         plain = json.loads(json.dumps(deciding))
+        taken = f"another process writes {str(self.path)!r}; wait for it, stop it, or name another --out"
+        hold_lock(self, make_folder(self.path.parent) / f".{self.path.name}.lock", taken)
         if not (self.path.exists() or self.samples.path.exists()):
-            make_folder(self.path.parent)
             _write_json(self.options, plain)
             return {}
         try:

@@ -72,6 +72,12 @@ class CheckpointMixin(KeepBestMixin):
     checked: Path | None = None
     """A checkpoint that was found usable just now: `train` does not read all of it again."""
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Of tied weights a checkpoint holds one; transformers says that the other is missing."""
+        tied = getattr(self.model, "all_tied_weights_keys", {})
+        missing = [key for key in load_result.missing_keys if key not in tied]
+        super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
+
     def _save_by(self, keep_best: str | None) -> None:
         """Begin with nothing to call before a checkpoint; keep the one with the best of a score, where one is named."""
         self.before_save = []
