@@ -17,7 +17,7 @@ from fake_vllm_server import FakeVLLMServer
 from processes import Command
 from tiny import random_head, tiny
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference import BestOfN, Policy, Sequential, SuccessHead
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.run import run_bestof
@@ -278,3 +278,9 @@ def test_options_that_do_not_fit_are_refused(exported: Path, tmp_path: Path) -> 
             config(exported, Nowhere(), **wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="no folder of `rollwise head export`"):
         run_bestof(config(exported, Nowhere(), head=str(tmp_path), out=str(tmp_path / "o")))  # type: ignore[arg-type]
+    (tmp_path / "success_head").mkdir()
+    (tmp_path / HEAD_FILE).write_bytes((exported / "exported" / HEAD_FILE).read_bytes())
+    for text, said in (('{"spec": {', "can't be read"), ("[]", "does not say where"), ('{"start": 3}', "does not say")):
+        (tmp_path / "serving.json").write_text(text)
+        with pytest.raises(StateFileError, match=f"{said}.*export the head anew"):
+            run_bestof(config(exported, Nowhere(), head=str(tmp_path), out=str(tmp_path / "o")))  # type: ignore[arg-type]
