@@ -161,9 +161,14 @@ def _collected(
     for group, path in lines:
         if not isinstance(group.get("token_ids"), list) or not group.get("prompt_ids"):
             raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
+        columns = [group.get(name) for name in ("token_ids", "rewards", "truncated")]
+        if {len(column) if isinstance(column, list) else -1 for column in columns} != {len(group["token_ids"])}:
+            raise ConfigError(
+                f"prompt {group['id']!r} of {path!r} needs as many rewards and truncated as it has token_ids, "
+                f"{len(group['token_ids'])}; mend its line, or roll out anew"
+            )
         at = place.setdefault((group["id"], tuple(group["prompt_ids"])), len(place))
         prompts[at] = group.get("prompt")
-        columns = (group["token_ids"], group["rewards"], group["truncated"])
         for j, (tokens, reward, cut) in enumerate(zip(*columns, strict=True)):
             if reward is None or not tokens:
                 unscored += 1
