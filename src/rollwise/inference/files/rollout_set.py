@@ -149,6 +149,19 @@ def _same_tokenizer(before: dict[str, Any], facts: dict[str, Any], path: Path) -
     return before or facts
 
 
+def _columns(group: Mapping[str, Any], path: str) -> list[list[Any]]:
+    """Tokens, rewards and ends of a line's rollouts, as many of each; `ConfigError` if they are not there."""
+    tokens, *others = columns = [group.get(name) for name in ("token_ids", "rewards", "truncated")]
+    if not isinstance(tokens, list) or not group.get("prompt_ids"):
+        raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
+    if any(not isinstance(column, list) or len(column) != len(tokens) for column in others):
+        raise ConfigError(
+            f"prompt {group['id']!r} of {path!r} needs as many rewards and truncated as it has token_ids, "
+            f"{len(tokens)}; mend its line, or roll out anew"
+        )
+    return [list(column or []) for column in columns]
+
+
 def _collected(
     lines: Sequence[tuple[Mapping[str, Any], str]], configs: list[dict[str, Any]], facts: dict[str, Any]
 ) -> RolloutSet:
@@ -159,14 +172,7 @@ def _collected(
     prompts: dict[int, Any] = {}
     unscored = 0
     for group, path in lines:
-        if not isinstance(group.get("token_ids"), list) or not group.get("prompt_ids"):
-            raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
-        columns = [group.get(name) for name in ("token_ids", "rewards", "truncated")]
-        if {len(column) if isinstance(column, list) else -1 for column in columns} != {len(group["token_ids"])}:
-            raise ConfigError(
-                f"prompt {group['id']!r} of {path!r} needs as many rewards and truncated as it has token_ids, "
-                f"{len(group['token_ids'])}; mend its line, or roll out anew"
-            )
+        columns = _columns(group, path)
         at = place.setdefault((group["id"], tuple(group["prompt_ids"])), len(place))
         prompts[at] = group.get("prompt")
         for j, (tokens, reward, cut) in enumerate(zip(*columns, strict=True)):
