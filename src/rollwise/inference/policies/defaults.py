@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.inference.policies.agreement import StoppingRule, least_stop
+from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, least_stop
 from rollwise.inference.policies.candidates import Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.policies import (
@@ -92,5 +92,9 @@ def why_idle(policy: Policy, *, k: int, limit: int) -> str | None:
     if isinstance(policy, DeepConfPolicy) and policy.warmup >= k:
         return f"its warmup of {policy.warmup} candidates is not below num_generations={k}"
     if isinstance(policy, StoppingRule) and least_stop(policy, k, {}) >= k:
-        return f"all {k} candidates are drawn before it may stop"
+        option = "window" if isinstance(policy, EarlyStopping) else "threshold"
+        return (
+            f"all candidates are drawn before it may stop, with {option}={getattr(policy, option):g} and "
+            f"num_generations={k}; raise num_generations or lower {option}"
+        )
     return None
