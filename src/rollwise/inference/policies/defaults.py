@@ -92,7 +92,7 @@ def why_idle(policy: Policy, *, k: int, limit: int) -> str | None:
     if isinstance(policy, DeepConfPolicy) and policy.warmup >= k:
         return f"its warmup of {policy.warmup} candidates is not below num_generations={k}"
     if isinstance(policy, StoppingRule) and least_stop(policy, k, {}) >= k:
-        option = "window" if isinstance(policy, EarlyStopping) else "threshold"
+        option = "window" if policy.name == EarlyStopping.name else "threshold"
         return (
             f"all candidates are drawn before it may stop, with {option}={getattr(policy, option):g} and "
             f"num_generations={k}; raise num_generations or lower {option}"
