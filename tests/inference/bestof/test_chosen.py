@@ -24,6 +24,7 @@ from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.viability_file import note_viability, viability_path
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.defaults import policy_for, why_idle
+from rollwise.inference.policies.until import AdaptiveConsistencyVote, EarlyStoppingVote
 from rollwise.models import load_policy
 from rollwise.renamed import RENAMED
 
@@ -109,6 +110,10 @@ def test_a_run_in_which_the_policy_never_acted_says_so(
         (Prune(warmup=2, keep=8), "keeps 8 of 8"),
         (Sequential(width=8), "begin at once"),
         (DeepConfPolicy(warmup=16), "16 candidates is not below num_generations=8"),
+        (EarlyStoppingVote(window=8), "drawn before it may stop, with window=8 and num_generations=8"),
+        (AdaptiveConsistencyVote(threshold=0.999), "lower threshold"),  # 8 alike: 1 - 1/512 = .998
+        (EarlyStoppingVote(window=7), None),
+        (AdaptiveConsistencyVote(threshold=0.99), None),  # 6 alike: 1 - 1/128 = .992
         (Prune(warmup=17), None),
         (Utility(warmup=2), None),
         (Sequential(), None),

@@ -5,9 +5,10 @@ import pytest
 from fake_decoder import LIMIT, STATES, FakeDecoder
 
 from rollwise.errors import ConfigError
-from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, UtilityOneByOne
+from rollwise.inference import BestOfN, EarlyStop, Policy, Prune, Sequential, Until, UtilityOneByOne
 from rollwise.inference.evaluation.replay import Logged, from_arrays, logged, replay, to_arrays
 from rollwise.inference.policies.candidate_group import Candidate, Result
+from rollwise.inference.policies.selection import choose
 
 
 def log(tracks: list[list[float]], truncated: tuple[bool, ...] | None = None) -> Logged:
@@ -66,6 +67,20 @@ def test_sequential_launches_one_after_another() -> None:
     result = replay(given, Sequential(beta=0.05), limit=4, states=(0, 1))
     assert states(result) == [("finished", 2), ("finished", 2), ("waiting", 0)]
     assert (result.row_forwards, result.steps) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    "policy", [Until(threshold=0.9), Sequential(beta=0.05), EarlyStop(threshold=0.9, finished=True, warmup=4)], ids=repr
+)
+def test_one_that_was_cut_off_ends_nothing_where_another_finished(policy: Policy) -> None:
+    """By value .3 would be chosen, not .95, which was cut off: so .5 is waited for. Alone, one cut off is taken."""
+    given = log([[0.3] * 3, [0.95] * 4, [0.5] * 6], truncated=(False, True, False))
+    chosen = choose(replay(given, policy, limit=6, states=(0, 1)))
+    assert chosen is not None
+    assert chosen.index == 2
+    alone = log([[0.95] * 4, [0.5] * 6], truncated=(True, False))
+    assert states(replay(alone, policy, limit=6, states=(0, 1)))[0] == ("truncated", 4)
+    assert len(replay(alone, policy, limit=6, states=(0, 1)).complete) == 1
 
 
 def test_a_lower_k_is_a_full_run_of_fewer() -> None:

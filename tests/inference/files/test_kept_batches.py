@@ -60,6 +60,13 @@ def test_a_killed_pass_reads_the_rest_alone(policy: Any, rolled: Path, tmp_path:
     assert len(again.also) == len(rollouts)
 
 
+def test_a_folder_that_a_kill_left_without_facts_is_no_other_pass(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()  # killed, or the disk was full, before the facts were written
+    KeptBatches(tmp_path / "part", {"seed": 1}).put(0, {0: {"x": np.zeros(2)}})
+    assert KeptBatches(tmp_path / "part", {"seed": 1}).get(0) is not None
+    assert KeptBatches(tmp_path / "part", {"seed": 2}).get(0) is None
+
+
 def test_scores_are_kept_too(policy: Any, toy: Path, rolled: Path, tmp_path: Path) -> None:
     rollouts = RolloutSet.read(rolled)
     model, tokenizer = load_policy(toy / "one")

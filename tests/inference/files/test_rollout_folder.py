@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -68,6 +69,15 @@ def test_no_line_and_a_line_that_can_t_be_read_are_two_things(
     for read in (RolloutSet.read, bench_of):
         with pytest.raises(ConfigError, match=reason):
             read(folder)
+
+
+@pytest.mark.parametrize("change", [{"truncated": None}, {"rewards": [1.0]}, {"truncated": [False] * 9}], ids=repr)
+def test_a_line_of_unequal_columns_is_named(rolled: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    first, rest = (rolled / "rollouts.jsonl").read_text().split("\n", 1)
+    line = json.loads(first) | change
+    folder = partial(rolled, tmp_path / "a", f"{json.dumps(line)}\n{rest}", summary=True)
+    with pytest.raises(ConfigError, match=f"prompt {line['id']!r} of .* as many rewards and truncated"):
+        RolloutSet.read(folder)
 
 
 def test_a_runs_folder_is_named_as_one(rolled: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from rollwise.inference.evaluation.calibration import calibration_report
 from rollwise.inference.evaluation.replay import logged, replay
 from rollwise.inference.evaluation.settings import EvaluationConfig, settings_of
 from rollwise.inference.evaluation.study import Evaluation
-from rollwise.inference.evaluation.text_check import TextCheck, check_of, load_check
+from rollwise.inference.evaluation.text_check import TextCheck, check_for, check_of
 from rollwise.reports.inference.report import write_inference_report
 from rollwise.tasks import Countdown
 from rollwise.tasks.countdown.items import draws
@@ -147,16 +147,16 @@ def test_bad_checks_are_named(tmp_path: Path) -> None:
         "def good(text):\n    return 'x' in text\n\ndef odd(text):\n    return text\n\ndef fails(text):\n    1 / 0\n"
     )
     file = tmp_path / "checks.py"
-    check = load_check(f"{file}:good")
+    check = check_for(f"{file}:good", None)
     assert (check("axe"), check("b"), check.vote("axe"), check.vote("b")) == (True, False, "passed", None)
     with pytest.raises(RewardError, match="gave 'b' for the text 'b'; give true or false"):
-        load_check(f"{file}:odd")("b")
+        check_for(f"{file}:odd", None)("b")
     with pytest.raises(RewardError, match="raised ZeroDivisionError"):
-        load_check(f"{file}:fails")("b")
+        check_for(f"{file}:fails", None)("b")
     with pytest.raises(ConfigError, match="check '.*has no 'bad'"):
-        load_check(f"{file}:bad")
+        check_for(f"{file}:bad", None)
     with pytest.raises(ConfigError, match="check must be file.py:name"):
-        load_check("good")
+        check_for("good", None)
 
 
 def test_rows_of_until_and_check_survive_a_kill(tmp_path: Path) -> None:

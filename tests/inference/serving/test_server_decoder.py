@@ -17,7 +17,7 @@ from fake_vllm_server import FakeVLLMServer
 from processes import Command
 from tiny import random_head, tiny
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference import BestOfN, Policy, Sequential, SuccessHead
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.run import run_bestof
@@ -97,8 +97,13 @@ def test_until_is_a_replay_by_hand(exported: Path, policy_of: tuple[Any, Any], t
         whole, _ = decode(exported, server, BestOfN())
         found, _ = decode(exported, server, Until(threshold=threshold))
     for before, after in zip(whole, found, strict=True):
-        values = [candidate.value_end for candidate in before.candidates]
-        last = next((i for i, value in enumerate(values) if value >= threshold), 3)
+        last = 0
+        while last < 3:  # one that was cut off is good enough only where none finished
+            drawn = before.candidates[: last + 1]
+            whole = [candidate for candidate in drawn if candidate.state == "finished"] or drawn
+            if max(candidate.value_end for candidate in whole) >= threshold:
+                break
+            last += 1
         assert [c.token_ids for c in after.complete] == [c.token_ids for c in before.candidates[: last + 1]]
         assert after.row_forwards == sum(len(c.token_ids) for c in before.candidates[: last + 1])
 
@@ -278,3 +283,9 @@ def test_options_that_do_not_fit_are_refused(exported: Path, tmp_path: Path) -> 
             config(exported, Nowhere(), **wrong)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="no folder of `rollwise head export`"):
         run_bestof(config(exported, Nowhere(), head=str(tmp_path), out=str(tmp_path / "o")))  # type: ignore[arg-type]
+    (tmp_path / "success_head").mkdir()
+    (tmp_path / HEAD_FILE).write_bytes((exported / "exported" / HEAD_FILE).read_bytes())
+    for text, said in (('{"spec": {', "can't be read"), ("[]", "does not say where"), ('{"start": 3}', "does not say")):
+        (tmp_path / "serving.json").write_text(text)
+        with pytest.raises(StateFileError, match=f"{said}.*export the head anew"):
+            run_bestof(config(exported, Nowhere(), head=str(tmp_path), out=str(tmp_path / "o")))  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.chosen import Chosen, setting_of
-from rollwise.inference.policies.agreement import EarlyStopping
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.policies import PEERS, POLICIES, BestOfN, make_policy
 from rollwise.inference.policies.selection import CHECKED, CHOICES, CONFIDENT, LIVE_RULES
@@ -98,9 +97,7 @@ class BestOfConfig(SampleConfig):
     def __post_init__(self) -> None:
         check_fields(self)
         self.chosen: Chosen | None = self._take_setting()
-        policy = make_policy(self.policy, **self.policy_options)
-        if isinstance(policy, EarlyStopping):
-            policy.check_fits(self.num_generations, "policy_options.window")
+        make_policy(self.policy, **self.policy_options)
         own = {DeepConfPolicy.name: CONFIDENT, UntilChecked.name: CHECKED} if self.head is None else {}
         self.select = self.select or own.get(self.policy, LIVE_RULES[0])
         for rule, whose in ((CONFIDENT, DeepConfPolicy.name), (CHECKED, UntilChecked.name)):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.policies.confidence import DeepConfPolicy
@@ -29,6 +29,18 @@ def exported_head(folder: str | Path) -> Path:
     return path
 
 
+def serving_of(folder: str | Path) -> dict[str, Any]:
+    """The contents of `serving.json` in such a folder; `StateFileError` if they can't be used."""
+    path = Path(folder) / SERVING_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StateFileError(f"{str(path)!r} can't be read ({error}); export the head anew") from error
+    if not isinstance(found, dict) or not {"spec", "start", "unnamed_ids", "model"} <= found.keys():
+        raise StateFileError(f"{str(path)!r} does not say where the head's rows are; export the head anew")
+    return found
+
+
 def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str] = ()) -> ServerDecoder:
     """Reads the server as `config` says.
 
@@ -44,7 +56,7 @@ def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str] = ()) -
     signal: Signal | None = TopLogprobs() if config.policy == DeepConfPolicy.name and config.head is None else None
     unnamed, tokenizer = [], None
     if config.head is not None:
-        serving = json.loads((Path(config.head) / SERVING_FILE).read_text(encoding="utf-8"))
+        serving = serving_of(config.head)
         signal, unnamed = HeadSlice.of(serving), serving["unnamed_ids"]
         # The tokens that the head was fitted on, whatever a server makes of text.
         tokenizer = need("transformers", "a head's tokenizer").AutoTokenizer.from_pretrained(config.head)
@@ -70,5 +82,5 @@ def served_facts(config: BestOfConfig) -> dict[str, Any]:
     """What is known of the model: its name, and the facts of the exported head, if there is one."""
     facts: dict[str, Any] = {"served": config.model, "weights_digest": None}
     if config.head is not None:
-        facts |= json.loads((Path(config.head) / SERVING_FILE).read_text(encoding="utf-8"))["model"]
+        facts |= serving_of(config.head)["model"]
     return facts

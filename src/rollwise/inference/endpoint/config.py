@@ -148,9 +148,12 @@ class EndpointConfig:
         if (self.price_in is None) != (self.price_out is None):
             raise ConfigError("price_in and price_out go together; give both, 0 for what costs nothing")
         self._check_right()
-        rule = self.stopping_rule()
-        if isinstance(rule, EarlyStopping) and self.window is not None:
-            rule.check_fits(self.num_generations, "window")
+        self.stopping_rule()
+        if self.rule == "esc" and self.window is not None and self.window > self.num_generations:
+            raise ConfigError(
+                "with esc window must be at most num_generations, else no window is ever whole: got "
+                f"window={self.window} and num_generations={self.num_generations}; raise num_generations or lower it"
+            )
 
     @property
     def stops(self) -> list[str]:

@@ -17,6 +17,9 @@ from rollwise.inference.policies.selection import CHECKED, RULES, select
 from rollwise.options import check_whole
 from rollwise.rng import stream_generator
 
+_SUBSETS = 64
+"""Most subsets of each size on which a vote is taken."""
+
 
 @dataclass(frozen=True)
 class BestOfCurve:
@@ -43,13 +46,11 @@ def best_of_curve(
     truncated: ArrayLike | None = None,
     rule: str = "value-end",
     states: Sequence[float] = (0.0, 1.0),
-    subsets: int = 64,
-    seed: int = 0,
 ) -> BestOfCurve:
     """What best-of-n would have reached for every n, from the candidates of one full run.
 
     Exact for `value-end`: with the candidates in order of value, the r-th (from 0) of K is the best of n when it is
-    drawn and the r better ones are not, with chance C(K - 1 - r, n - 1) / C(K, n). Other rules: the mean over `subsets`
+    drawn and the r better ones are not, with chance C(K - 1 - r, n - 1) / C(K, n). Other rules: the mean over 64
     random subsets of each n, or over all where there are no more.
 
     Args:
@@ -61,8 +62,6 @@ def best_of_curve(
         truncated: (N, K) who was cut off at the token limit; by value they come after all others, as in `choose`.
         rule: One of `selection.LIVE_RULES`, or `checked`: of those that pass, or of all if none does, the majority.
         states: Rewards of the states that the values are means of, for votes.
-        subsets: For votes.
-        seed: For votes.
     """
     values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
     tokens = np.asarray(lengths, dtype=np.float64)
@@ -83,7 +82,7 @@ def best_of_curve(
         if passed is None:
             raise ConfigError("rule 'checked' needs passed, whose texts pass")
         good, values, rule = np.asarray(passed, dtype=bool), np.full_like(values, np.nan), "majority"
-    accuracy = _voted(values, earned, answers or [], good, rule, states, subsets, seed) if votes else chances @ ranked.T
+    accuracy = _voted(values, earned, answers or [], good, rule, states) if votes else chances @ ranked.T
     cost = np.arange(1, k + 1)[:, None] * tokens.mean(axis=1)
     return BestOfCurve(np.asarray(accuracy), np.asarray(cost), np.asarray(chances @ longest.T))
 
@@ -123,16 +122,14 @@ def _voted(
     good: BoolArray,
     rule: str,
     states: Sequence[float],
-    subsets: int,
-    seed: int,
 ) -> FloatArray:
     prompts, k = values.shape
-    rng, accuracy = stream_generator(seed, "subsets"), np.zeros((k, prompts))
+    rng, accuracy = stream_generator(0, "subsets"), np.zeros((k, prompts))
     for n in range(1, k + 1):
-        if math.comb(k, n) <= subsets:
+        if math.comb(k, n) <= _SUBSETS:
             drawn = [list(one) for one in combinations(range(k), n)]
         else:
-            drawn = [sorted(rng.choice(k, n, replace=False).tolist()) for _ in range(subsets)]
+            drawn = [sorted(rng.choice(k, n, replace=False).tolist()) for _ in range(_SUBSETS)]
         for i in range(prompts):
             among = [[j for j in s if good[i, j]] or s for s in drawn] if good[i].any() else drawn
             won = [earned[i, s[select(values[i, s], [answers[i][j] for j in s], rule, states=states)]] for s in among]

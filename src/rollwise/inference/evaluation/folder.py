@@ -26,7 +26,7 @@ RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
 _OPTIONS = {"k": "num_generations", "rule": "select", "decoded": "num_prompts"}
 """The names of facts in `config.json` -> the options that decide them."""
 
-_RULES = 2
+_RULES = 3
 """Raised where a policy or a choice does something else under the same options: earlier runs are then made anew."""
 
 

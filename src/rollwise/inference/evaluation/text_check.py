@@ -45,20 +45,11 @@ class TextCheck:
         return "passed" if self(text) else None
 
 
-def load_check(where: str) -> TextCheck:
-    """The check that `file.py:function` or `package.module:function` names.
-
-    Raises:
-        ConfigError: there is no such file, module or function, or it can't be imported.
-    """
-    function, digest = load_reward(where, what="check")
-    return TextCheck(where, digest, function)
-
-
 def check_of(where: str | None, task: Task | None) -> TextCheck | None:
-    """The check that is named, else the task's own; None if there is none."""
+    """The check that `file.py:function` or `package.module:function` names, else the task's own; None without one."""
     if where is not None:
-        return load_check(where)
+        function, digest = load_reward(where, what="check")
+        return TextCheck(where, digest, function)
     own = None if task is None else task.text_check
     return None if task is None or own is None else TextCheck(f"that of {task.name}", f"task {task.name}", own)
 

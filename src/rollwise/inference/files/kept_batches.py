@@ -79,7 +79,7 @@ class KeptBatches:
 
     def put(self, batch: int, arrays: Mapping[int, Arrays]) -> None:
         """Keep a batch, durably."""
-        if not self.folder.is_dir():
+        if not (self.folder / FACTS_FILE).is_file():  # a kill may have left the folder alone
             make_folder(self.folder)
             write_atomically(self.folder / FACTS_FILE, self._facts)
         named = {f"{rollout}/{name}": array for rollout, own in arrays.items() for name, array in own.items()}

@@ -149,6 +149,19 @@ def _same_tokenizer(before: dict[str, Any], facts: dict[str, Any], path: Path) -
     return before or facts
 
 
+def _columns(group: Mapping[str, Any], path: str) -> list[list[Any]]:
+    """Tokens, rewards and ends of a line's rollouts, as many of each; `ConfigError` if they are not there."""
+    tokens, *others = columns = [group.get(name) for name in ("token_ids", "rewards", "truncated")]
+    if not isinstance(tokens, list) or not group.get("prompt_ids"):
+        raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
+    if any(not isinstance(column, list) or len(column) != len(tokens) for column in others):
+        raise ConfigError(
+            f"prompt {group['id']!r} of {path!r} needs as many rewards and truncated as it has token_ids, "
+            f"{len(tokens)}; mend its line, or roll out anew"
+        )
+    return [list(column or []) for column in columns]
+
+
 def _collected(
     lines: Sequence[tuple[Mapping[str, Any], str]], configs: list[dict[str, Any]], facts: dict[str, Any]
 ) -> RolloutSet:
@@ -159,11 +172,9 @@ def _collected(
     prompts: dict[int, Any] = {}
     unscored = 0
     for group, path in lines:
-        if not isinstance(group.get("token_ids"), list) or not group.get("prompt_ids"):
-            raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
+        columns = _columns(group, path)
         at = place.setdefault((group["id"], tuple(group["prompt_ids"])), len(place))
         prompts[at] = group.get("prompt")
-        columns = (group["token_ids"], group["rewards"], group["truncated"])
         for j, (tokens, reward, cut) in enumerate(zip(*columns, strict=True)):
             if reward is None or not tokens:
                 unscored += 1

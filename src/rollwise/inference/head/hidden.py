@@ -8,7 +8,6 @@ before; and the forward pass ends there, so that no logits over the vocabulary a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,8 +72,7 @@ def hidden_states(
     Raises:
         ConfigError: a sequence without a prompt, or without a completion.
     """
-    for _, batch, read in _readers(model, sequences, prompt_lengths, batch_tokens, progress):
-        yield from zip(batch, read(), strict=True)
+    yield from _each(model, sequences, prompt_lengths, lambda _, states: states, None, batch_tokens, progress)
 
 
 def each_rollout(
@@ -97,24 +95,20 @@ def each_rollout(
         batch_tokens: Most tokens in a forward pass.
         progress: Called after each batch.
     """
-    readers = _readers(model, rollouts.sequences, rollouts.prompt_lengths, batch_tokens, progress)
-    for number, batch, read in readers:
-        made = None if kept is None else kept.get(number)
-        if made is None:
-            made = {i: make(i, states) for i, states in zip(batch, read(), strict=True)}
-            if kept is not None:
-                kept.put(number, made)
-        yield from made.items()
+    starts = rollouts.prompt_lengths
+    yield from _each(model, rollouts.sequences, starts, make, kept, batch_tokens, progress)
 
 
-def _readers(
+def _each(
     model: Any,
     sequences: Sequence[Sequence[int]],
     prompt_lengths: Sequence[int] | IntArray,
+    make: Callable[[int, torch.Tensor], Any],
+    kept: KeptBatches | None,
     batch_tokens: int,
     progress: Progress | None,
-) -> Iterator[tuple[int, list[int], Callable[[], list[torch.Tensor]]]]:
-    """Each batch's number, its sequences, and what reads their states."""
+) -> Iterator[tuple[int, Any]]:
+    """Each sequence's number, and what is made of it."""
     check_whole("batch_tokens", batch_tokens, least=1)
     lengths = [len(sequence) for sequence in sequences]
     for i, (length, start) in enumerate(zip(lengths, prompt_lengths, strict=True)):
@@ -123,8 +117,13 @@ def _readers(
     done = 0
     with evaluating(model):
         for number, batch in enumerate(_batches(lengths, batch_tokens)):
-            some, starts = [sequences[i] for i in batch], [int(prompt_lengths[i]) for i in batch]
-            yield number, batch, partial(_read, model, some, starts)
+            made = None if kept is None else kept.get(number)
+            if made is None:
+                states = _read(model, [sequences[i] for i in batch], [int(prompt_lengths[i]) for i in batch])
+                made = {i: make(i, own) for i, own in zip(batch, states, strict=True)}
+                if kept is not None:
+                    kept.put(number, made)
+            yield from made.items()
             done += len(batch)
             if progress:
                 progress(done, len(sequences))

@@ -134,16 +134,6 @@ def gate(within: float) -> str:
 # ---- the joint at the prompt ----
 
 
-def empirical_joint(labels: ArrayLike, size: int) -> FloatArray:
-    """(size,) shares of the flat labels (`HeadSpec.labels`) of one prompt's K rollouts.
-
-    >>> empirical_joint([0, 3, 3, 3], 4).tolist()
-    [0.25, 0.0, 0.0, 0.75]
-    """
-    counts = np.bincount(np.asarray(labels, dtype=np.int64), minlength=size)
-    return np.asarray(counts / max(counts.sum(), 1))
-
-
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     """Half the sum of the differences of two distributions: 0 for the same, 1 for disjoint ones."""
     return float(0.5 * np.abs(np.asarray(p, dtype=np.float64) - np.asarray(q, dtype=np.float64)).sum())
@@ -197,9 +187,10 @@ def joint_fit(labels: Sequence[ArrayLike], joints: ArrayLike, *, draws: int = 20
     if len(labels) < 2 or told.ndim != 3 or len(told) != len(labels):
         raise ConfigError(f"joints must be (P, R, L) for P >= 2 prompts, got {told.shape} for {len(labels)}")
     states, lengths = told.shape[1:]
-    came = np.stack([empirical_joint(mine, states * lengths) for mine in labels])
+    each = [np.asarray(mine, dtype=np.int64) for mine in labels]
+    counts = [len(mine) for mine in each]
+    came = np.stack([np.bincount(mine, minlength=states * lengths) / len(mine) for mine in each])
     blind = (came.sum(axis=0) - came) / (len(came) - 1)
-    counts = [len(np.asarray(mine)) for mine in labels]
     by_state = came.reshape(told.shape).sum(axis=2)
     return JointFit(
         head=float(np.mean([total_variation(a, b) for a, b in zip(came, told.reshape(came.shape), strict=True)])),

@@ -24,7 +24,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.errors import ConfigError
 from rollwise.options import Count, CountFromTwo, CountOrZero, Share, check_fields, make_named
 
 Answer = str | None
@@ -79,14 +78,6 @@ class EarlyStopping(StoppingRule):
 
     name = "esc"
     window: CountFromTwo = 5
-
-    def check_fits(self, k: int, option: str) -> None:
-        """`ConfigError`, naming the `option` that sets the window, if k samples never make a whole one."""
-        if self.window > k:
-            raise ConfigError(
-                f"with esc {option} must be at most num_generations, else no window is ever whole: got "
-                f"{option}={self.window} and num_generations={k}; raise num_generations or lower {option}"
-            )
 
     def draw(self, k: int, drawn: int) -> int:
         """To the end of the window: windows don't overlap."""

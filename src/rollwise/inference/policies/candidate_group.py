@@ -233,6 +233,7 @@ class CandidateGroup:
             limit=self.limit,
             lowest=self._lowest.copy(),
             answers=tuple(self._answers),
+            cut=self._in(TRUNCATED),
         )
 
     def result(self) -> Result:

@@ -33,6 +33,7 @@ class Candidates:
             candidate of fewer reads has the mean of all, a running one infinity: there is nothing low about it yet.
         answers: (K,) the final answers of finished candidates, for a policy that votes; None of the others, and of
             those that have none.
+        cut: (K,) finished because they were cut off at the token limit; empty if none was.
     """
 
     running: BoolArray
@@ -47,6 +48,13 @@ class Candidates:
     limit: int
     lowest: FloatArray = field(default_factory=lambda: np.zeros(0))
     answers: tuple[str | None, ...] = ()
+    cut: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    @property
+    def choosable(self) -> BoolArray:
+        """(K,) finished ones that are chosen among by value: those that were cut off only where no other finished."""
+        whole = self.finished & ~self.cut if len(self.cut) else self.finished
+        return whole if whole.any() else self.finished
 
     @property
     def values(self) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollwise.errors import ConfigError
+from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, least_stop
 from rollwise.inference.policies.candidates import Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.policies import (
@@ -90,4 +91,10 @@ def why_idle(policy: Policy, *, k: int, limit: int) -> str | None:
         return f"all {k} candidates begin at once with width={policy.width}"
     if isinstance(policy, DeepConfPolicy) and policy.warmup >= k:
         return f"its warmup of {policy.warmup} candidates is not below num_generations={k}"
+    if isinstance(policy, StoppingRule) and least_stop(policy, k, {}) >= k:
+        option = "window" if policy.name == EarlyStopping.name else "threshold"
+        return (
+            f"all candidates are drawn before it may stop, with {option}={getattr(policy, option):g} and "
+            f"num_generations={k}; raise num_generations or lower {option}"
+        )
     return None

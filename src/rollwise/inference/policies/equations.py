@@ -51,7 +51,7 @@ def launch_gain(mean: float, best: float, states: FloatArray) -> float:
 
 def spared(candidates: Candidates, among: BoolArray, costs: FloatArray, beta: float, gamma: float) -> tuple[int, ...]:
     """Of some (K,) candidates those to give up one at a time, each the one whose removal raises U(S) most."""
-    kept = np.flatnonzero(candidates.running | candidates.finished)
+    kept = np.flatnonzero(candidates.running | candidates.choosable)
     removed: list[int] = []
     while len(kept) > 1:
         now = utility(candidates.chances[kept], candidates.states, costs[kept], beta, gamma)
@@ -75,7 +75,7 @@ def not_worth(candidates: Candidates, among: BoolArray, costs: FloatArray, beta:
     Values of states outside [0, 1] are scaled to it, by their lowest and their range, and the marginal back by the
     range: for two states that is what the candidate adds to E[max r].
     """
-    there = np.flatnonzero(candidates.running | candidates.finished)
+    there = np.flatnonzero(candidates.running | candidates.choosable)
     low, high = float(candidates.states[0]), float(candidates.states[-1])
     if low >= 0.0 and high <= 1.0:
         low, high = 0.0, 1.0

@@ -106,7 +106,7 @@ class EarlyStop(_Periodic):
     def decide(self, candidates: Candidates) -> Decision:
         if candidates.step < self.warmup or not (self.finished or self.due(candidates.step)):
             return CARRY_ON
-        among = self.warm(candidates) | candidates.finished if self.finished else self.warm(candidates)
+        among = self.warm(candidates) | candidates.choosable if self.finished else self.warm(candidates)
         there = np.flatnonzero(among)
         values = candidates.values[there]
         if not values.max(initial=-np.inf) >= self.threshold:
@@ -236,7 +236,7 @@ class Sequential(_Periodic):
             abandon[doomed[np.argsort(values[doomed], kind="stable")][:waiting]] = True
         running = candidates.running & ~abandon
         seen = ~candidates.waiting & ~running
-        best = float(values[candidates.finished].max()) if candidates.finished.any() else -np.inf
+        best = float(values[candidates.choosable].max(initial=-np.inf))
         p = (self.prior * candidates.prompt_value + values[seen].sum()) / max(self.prior + seen.sum(), 1e-12)
         free = self.width - int(running.sum())
         gone = tuple(np.flatnonzero(abandon).tolist())

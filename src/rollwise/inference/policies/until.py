@@ -59,7 +59,7 @@ class Until(_OneAfterAnother):
     width: Count = 1
 
     def good(self, candidates: Candidates) -> BoolArray:
-        return np.asarray(candidates.values >= self.threshold)
+        return np.asarray(candidates.choosable & (candidates.values >= self.threshold))
 
 
 @dataclass(frozen=True, kw_only=True)
