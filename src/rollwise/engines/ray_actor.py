@@ -74,9 +74,8 @@ class RayService:
         request: str | None = None,
     ) -> list[Ticket]:
         """As `CurriculumService.probe`; without `request` it gets one, so that Ray may repeat the call."""
-        options = {"worker": worker, "step": step, "n_rollouts": n_rollouts, "wanted": wanted}
-        tickets: list[Ticket] = _get(self.actor.call.remote("probe", n, request=request or uuid.uuid4().hex, **options))
-        return tickets
+        options = {"worker": worker, "request": request or uuid.uuid4().hex}
+        return self._call(CurriculumService.probe, n, step=step, n_rollouts=n_rollouts, wanted=wanted, **options)
 
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:
         """As `CurriculumService.consult`."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rollwise.errors import PoolError
 from rollwise.pool import PromptPool
-from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
+from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns, row_places
 from rollwise.sampling.config import DataConfig, check_selection
 from rollwise.sampling.own_rows import own_rows
 from rollwise.sampling.scorers.builtin import unanswered
@@ -94,7 +94,7 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
         source = f"task {config.source!r}"
         check_selection(config, source)
         found = records(config.pool_prompts, config.seed)
-        places = [f"{source}, row {at}" for at in range(1, len(found) + 1)]
+        places = row_places(source, len(found))
         rows = named_columns(found, config, source, places)
     else:
         (rows, places), source = own_rows(config), repr(config.source)

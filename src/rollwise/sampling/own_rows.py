@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rollwise.errors import PoolError
-from rollwise.sampling.columns import named_columns
+from rollwise.sampling.columns import named_columns, row_places
 from rollwise.sampling.config import OwnData
 from rollwise.sampling.files import read_rows
 from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
@@ -34,7 +34,7 @@ def own_rows(config: OwnData) -> tuple[list[Row], list[str]]:
         rows = named_columns(chosen, config, source, places)
     presets = {one: _preset_rows(one, config) for one in config.sources if is_preset(one)}
     rows += [row for own in presets.values() for row in own]
-    places += [f"{one!r}, row {at}" for one, own in presets.items() for at in range(1, len(own) + 1)]
+    places += [place for one, own in presets.items() for place in row_places(repr(one), len(own))]
     column = config.category or "category"
     if any(column in row for row in rows):
         for one, own in presets.items():  # beside data with categories, one without is a category itself
@@ -49,7 +49,7 @@ def _preset_rows(source: str, config: OwnData) -> list[Row]:
     _, suite, _ = suite_of(source)
     own = OwnData(system=config.system, template=suite.template if config.template is None else config.template)
     made = preset_rows(source, config.conditions)
-    rows = named_columns(made, own, repr(source), [f"{source!r}, row {at}" for at in range(1, len(made) + 1)])
+    rows = named_columns(made, own, repr(source), row_places(repr(source), len(made)))
     for row in rows:
         if "id" in row:
             row[config.id] = row["id"]
