@@ -16,6 +16,13 @@ from rollwise.yaml_file import naming_the_line
 # A full disk or quota, a limit of file sizes, a read-only or forbidden place, a broken disk.
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 
+_REPORT = '"rollwise[report]", or "rollwise[train,report]" for what needs torch'
+_TRAIN = '"rollwise[train,report]"'
+_INSTALLED_BY = {
+    **dict.fromkeys(("docstring_parser", "jsonargparse", "matplotlib", "rich", "yaml"), _REPORT),
+    **dict.fromkeys(("accelerate", "datasets", "torch", "transformers", "trl"), _TRAIN),
+}
+
 LISTS = ("--data", "--eval_data", "--reward", "--where", "--stop", "--rollouts")
 """Options that take several values: `--reward math r.py:brief`."""
 
@@ -50,14 +57,15 @@ def _main(arguments: Sequence[str] | None) -> int:
             if not given or given[0] not in COMMANDS:
                 return _refuse(show_overview(given))
             command, options, own, paths = read_options(given)
+            with ExitStack() as lines:  # errors of what a `--config` file says name its line
+                for path in paths:
+                    lines.enter_context(naming_the_line(path))
+                return run_command(command, options, own)
         except ModuleNotFoundError as error:
-            if (error.name or "").startswith("rollwise"):
+            module = (error.name or "").partition(".")[0]
+            if module not in _INSTALLED_BY:
                 raise
-            raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        with ExitStack() as lines:  # errors of what a `--config` file says name its line
-            for path in paths:
-                lines.enter_context(naming_the_line(path))
-            return run_command(command, options, own)
+            raise MissingExtraError(f"the command needs {module}: pip install {_INSTALLED_BY[module]}") from error
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +118,7 @@ def _config(options: Namespace) -> Any:
     if columns:
         more["replay"] = {"run": replay, "columns": columns}
     if options.get("shadow") and path is None:
-        methods = {name: asdict(method) for name, method in shadow.ESTIMATORS.items()}
-        more |= {"methods": methods, "seeds": 1}
+        more |= {"methods": shadow.ESTIMATORS, "seeds": 1}
     made = config.SimulateConfig.from_dict(more) if path is None else config.SimulateConfig.from_file(path, **more)
     if options.get("shadow") and made.replay is None:
         raise ConfigError("--shadow follows the log of a uniform run; give it with --replay RUN, or replay in CONFIG")

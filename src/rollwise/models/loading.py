@@ -51,7 +51,8 @@ def need(module: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         missing = error.name or module
-        raise MissingExtraError(f'{purpose} needs {missing}; pip install "rollwise[train]"') from error
+        extra = "peft" if missing.partition(".")[0] == "peft" else "train"
+        raise MissingExtraError(f'{purpose} needs {missing}; pip install "rollwise[{extra}]"') from error
 
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_text
 from rollwise.tickets.outcome import RewardSpec
@@ -43,7 +44,8 @@ class Method:
                 check_text(f"a name in {name}", key)
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate: mixed")
-        self.make(0)
+        with suppress(MissingExtraError):  # raised before the first run; a shadow leaves the method out
+            self.make(0)
         self.sampling()
 
     def make(self, seed: int, reward_spec: RewardSpec | None = None) -> Curriculum:

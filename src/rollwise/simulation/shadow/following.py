@@ -28,15 +28,15 @@ _ALONE = {"forgetting": 1.0, "implicit_weight": 1.0, "sampling": "mean"}
 """BOTS by the implicit evidence of the last batch alone."""
 
 
-def _bots(**options: Any) -> Method:
-    return Method(curriculum="bots", curriculum_options={"implicit": "none", **options})
+def _bots(**options: Any) -> dict[str, Any]:
+    return {"curriculum": "bots", "curriculum_options": {"implicit": "none", **options}}
 
 
-def _implicit(source: Any, **options: Any) -> Method:
+def _implicit(source: Any, **options: Any) -> dict[str, Any]:
     return _bots(**_ALONE, implicit=source, **options)
 
 
-ESTIMATORS: dict[str, Method] = {
+ESTIMATORS: dict[str, dict[str, Any]] = {
     "interpolation": _implicit("interpolation"),
     "interpolation, least squares": _implicit("interpolation", capability="least-squares"),
     "interpolation by category": _implicit("interpolation", capability_by="category"),
@@ -48,14 +48,14 @@ ESTIMATORS: dict[str, Method] = {
     "beta": _bots(),
     "gaussian": _bots(belief="gaussian"),
     "dirichlet": _bots(belief="dirichlet"),
-    "average": Method(curriculum="selector", curriculum_options={"estimator": "average"}),
-    "MoPPS": Method(curriculum="mopps"),
-    "empirical Bayes": Method(curriculum="empirical-bayes"),
+    "average": {"curriculum": "selector", "curriculum_options": {"estimator": "average"}},
+    "MoPPS": {"curriculum": "mopps"},
+    "empirical Bayes": {"curriculum": "empirical-bayes"},
     "BOTS": _bots(implicit="interpolation"),
     "BOTS by category": _bots(implicit="interpolation", capability_by="category"),
     "BOTS, kernel": _bots(implicit="kernel"),
 }
-"""What is followed by default: implicit evidence alone, beliefs of a prompt's own outcomes, and both together."""
+"""The fields of each `Method` that is followed by default: implicit evidence, a prompt's own outcomes, and both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def follow_all(config: SimulateConfig, *, on_run: Callable[[str, int, bool], Non
                 curriculum = method.make(seed, RewardSpec(solved_at=world.log.solved_at))
                 followed.setdefault(name, {})[seed] = follow(curriculum, world.log, world.pool)
             except (MissingColumnError, MissingExtraError) as error:
-                if ESTIMATORS.get(name) != method:
+                if name not in ESTIMATORS or Method(**ESTIMATORS[name]) != method:
                     raise
                 left_out[name] = str(error)
                 followed.pop(name, None)

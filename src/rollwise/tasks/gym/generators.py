@@ -22,7 +22,7 @@ def package_version() -> str:
     Raises:
         MissingExtraError: it is not installed.
     """
-    check_installed("reasoning_gym", "the task 'reasoning-gym', and the style 'boxed'", PACKAGE)
+    check_installed("reasoning_gym", "the task 'reasoning-gym' (or the style 'boxed')", PACKAGE)
     return metadata.version(PACKAGE)
 
 
