@@ -9,7 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.runs.past_columns import Columns
-from rollwise.simulation import ReplayWorld, read_log, simulate
+from rollwise.simulation import ReplayWorld, read_log, replay, simulate
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.replay import gamma_draw, kernel
 from rollwise.simulation.runs import check
@@ -77,6 +77,17 @@ def test_the_counts_by_hand(tmp_path: Path) -> None:
 def test_the_bandwidth_is_the_gap_between_visits(tmp_path: Path) -> None:
     """4 groups of 3 prompts in 3 steps: 3 / (4 / 3) = 2.25 steps from a visit to the next."""
     assert ReplayWorld(read_log(write_run(tmp_path / "run", GROUPS))).bandwidth == pytest.approx(2.25)
+
+
+def test_a_long_log_does_not_hold_all_pairs_of_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """6 pairs at once are rows of the 4 x 4 pairs of steps 0 to 3, three times; the shares are the same."""
+    log = read_log(write_run(tmp_path / "run", GROUPS))
+    whole = ReplayWorld(log).counts(np.arange(3), 2)
+    sizes: list[int] = []
+    monkeypatch.setattr(replay, "MOST_PAIRS", 6)
+    monkeypatch.setattr(replay, "kernel", lambda apart, h: sizes.append(apart.size) or kernel(apart, h))
+    assert ReplayWorld(log).counts(np.arange(3), 2) == pytest.approx(whole, rel=1e-12)
+    assert sizes[:-1] == [8, 4, 4]
 
 
 def test_gamma_draws_are_distributed_as_they_should_and_continuous() -> None:
