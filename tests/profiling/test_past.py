@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.profiling.config import PastConfig
 from rollwise.profiling.display import show
 from rollwise.profiling.past import run_past
@@ -88,6 +88,46 @@ def test_characters_and_rollouts_are_named_as_such(tmp_path: Path) -> None:
     text = shown(profile(tmp_path, [{"step": 1, "prompt": "a", "rewards": [1, 0]}]))
     assert "0.0% of the rollouts (2 in all)" in text
     assert "the log has no completions to look at" in text
+
+
+def test_an_empty_completion_has_a_length(tmp_path: Path) -> None:
+    """A .csv file has nothing there: 0 + 5 + 8 + 8 characters. The text shown had the reward of the empty one, 0.2."""
+    path = tmp_path / "past.csv"
+    path.write_text("prompt,completion,reward,answer\na,,0.2,10\na,so 10,0.4,10\nb,fourteen,1,14\nb,fourteen,0,14\n")
+    numbers = run_past(PastConfig(rollouts=str(path), out=str(tmp_path / "out"), answer_column="answer")).numbers
+    assert (numbers["wasted"]["unit"], numbers["wasted"]["spent"]) == ("characters", 21)
+    assert [(s["text"], s["reward"]) for s in numbers["suspects"]] == [("so 10", 0.4)]
+
+
+def test_a_run_without_lengths_and_texts_counts_rollouts(tmp_path: Path) -> None:
+    """An engine that tells neither writes zeros and empty texts: 0 characters, all of them wasted, were shown."""
+    rows = [group(1, "a", [0, 0], 0, texts=["", ""]), group(1, "b", [1, 0], 0, texts=["", ""])]
+    numbers = profile(tmp_path, in_lane(rows, "uniform"))
+    assert numbers["wasted"]["unit"] == "rollouts"
+    assert (numbers["wasted"]["spent"], numbers["wasted"]["share"]) == (4, 0.5)
+
+
+@pytest.mark.parametrize("length", [-1, float("inf")])
+def test_a_length_that_is_none_is_refused(length: float, tmp_path: Path) -> None:
+    """Infinite ones ended in a traceback; of -1 for unknown the wasted share was 300 %."""
+    with pytest.raises(StateFileError, match="line 1: 'tokens' must be a number of tokens, got (-1|inf)"):
+        profile(tmp_path, [{"prompt": "a", "rewards": [1, 0], "tokens": [length, 3]}])
+
+
+def test_rollouts_without_a_reward_are_no_failures(tmp_path: Path) -> None:
+    """Solved 5 tokens, failed 7; the one of 100 was not scored, and failed ones seemed to be (7 + 100) / 2 long."""
+    rows = [{"prompt": "a", "rewards": [1, 0, None], "tokens": [5, 7, 100]}]
+    tokens = profile(tmp_path, rows)["tokens"]
+    assert (tokens["of_solved"], tokens["of_failed"]) == (5.0, 7.0)
+
+
+def test_folders_whose_names_have_a_dot_have_profiles_of_their_own(tmp_path: Path) -> None:
+    """`lr1e-6.seed0` and `lr1e-6.seed1` were both profiles/lr1e-6, so the second took the place of the first."""
+    for name in ("lr1e-6.seed0", "lr1e-6.seed1"):
+        (tmp_path / name).mkdir()
+    named = [PastConfig(rollouts=str(place)).folder.name for place in sorted(tmp_path.iterdir())]
+    assert named == ["lr1e-6.seed0", "lr1e-6.seed1"]
+    assert PastConfig(rollouts="logs/past.jsonl").folder == Path("profiles/past")
 
 
 def test_replay_says_what_other_methods_would_have_found(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.runs.past_columns import Columns
-from rollwise.simulation import ReplayWorld, read_log, simulate
+from rollwise.simulation import ReplayWorld, read_log, replay, simulate
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.replay import gamma_draw, kernel
 from rollwise.simulation.runs import check
@@ -55,6 +55,13 @@ def test_a_log_is_read_by_what_its_run_called_solved(tmp_path: Path) -> None:
     assert world.success_rates(np.array([0]))[0] == pytest.approx(world.rates(np.array([0]))[0, 2:].sum())
 
 
+def test_contrast_of_a_log_is_that_of_its_rewards_not_of_rounded_ones(tmp_path: Path) -> None:
+    """Of 25 groups with rewards n/25 and n/25 + 0.001, which 21 levels round to the same but once, none was mixed."""
+    groups = [{"step": 1 + n, "prompt_id": str(n), "rewards": [n / 25, n / 25 + 0.001 * (n > 4)]} for n in range(25)]
+    log = read_log(write_run(tmp_path / "run", groups))
+    assert (len(log.levels), log.effective_ratio, log.contrast_until(10)) == (21, 0.8, 0.5)
+
+
 def test_the_counts_by_hand(tmp_path: Path) -> None:
     """Bandwidth 2: a group 2 steps away counts exp(-1/2) = .6065. Prompt a at step 1: (1, 2, 1) + .6065 (0, 0, 3).
 
@@ -70,6 +77,17 @@ def test_the_counts_by_hand(tmp_path: Path) -> None:
 def test_the_bandwidth_is_the_gap_between_visits(tmp_path: Path) -> None:
     """4 groups of 3 prompts in 3 steps: 3 / (4 / 3) = 2.25 steps from a visit to the next."""
     assert ReplayWorld(read_log(write_run(tmp_path / "run", GROUPS))).bandwidth == pytest.approx(2.25)
+
+
+def test_a_long_log_does_not_hold_all_pairs_of_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """6 pairs at once are rows of the 4 x 4 pairs of steps 0 to 3, three times; the shares are the same."""
+    log = read_log(write_run(tmp_path / "run", GROUPS))
+    whole = ReplayWorld(log).counts(np.arange(3), 2)
+    sizes: list[int] = []
+    monkeypatch.setattr(replay, "MOST_PAIRS", 6)
+    monkeypatch.setattr(replay, "kernel", lambda apart, h: sizes.append(apart.size) or kernel(apart, h))
+    assert ReplayWorld(log).counts(np.arange(3), 2) == pytest.approx(whole, rel=1e-12)
+    assert sizes[:-1] == [8, 4, 4]
 
 
 def test_gamma_draws_are_distributed_as_they_should_and_continuous() -> None:
@@ -179,6 +197,18 @@ def test_other_past_rollouts_are_a_log(tmp_path: Path) -> None:
     assert (log.slot.tolist(), log.step.tolist()) == ([0, 1, 0, 2], [1, 1, 2, 2])
     assert log.counts.tolist() == [[1, 1], [2, 0], [0, 2], [1, 1]]
     assert (log.steps, log.batch, log.group_size, log.effective_ratio) == (2, 2, 2, 0.5)
+
+
+def test_the_batch_of_past_rollouts_is_that_of_steps_with_rewards(tmp_path: Path) -> None:
+    """Of three steps two were not scored: their batch is not 0, which nothing can be divided by. None scored: said."""
+    rows = [{"step": s, "prompt": q, "rewards": [0, 1] if s == 2 else [None, None]} for s in (1, 2, 3) for q in "ab"]
+    path = tmp_path / "past.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = read_log(path)
+    assert (log.steps, log.step.tolist(), log.batch) == (3, [2, 2], 2)
+    path.write_text("".join(json.dumps({**row, "rewards": [None, None]}) + "\n" for row in rows))
+    with pytest.raises(rw.ConfigError, match="no rollout with a reward; name its column: --reward_column"):
+        read_log(path)
 
 
 def test_a_group_of_something_else_in_a_runs_log_is_refused_by_line(tmp_path: Path) -> None:

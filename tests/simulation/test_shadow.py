@@ -46,6 +46,7 @@ def log_by_hand() -> RunLog:
         step=np.array([1, 1, 2, 2, 3, 3]),
         counts=np.array(counts),
         levels=np.array([0.0, 1.0]),
+        mixed=np.array([False, False, False, True, False, False]),
         steps=3,
         batch=2,
         group_size=4,
@@ -162,7 +163,7 @@ def test_the_same_prompt_twice_in_a_step_is_one_group(log: Path) -> None:
     first = read_log(log)
     doubled = RunLog(
         **{name: getattr(first, name) for name in RunLog.__dataclass_fields__}
-        | {name: np.concatenate([getattr(first, name)] * 2) for name in ("slot", "step", "counts")}
+        | {name: np.concatenate([getattr(first, name)] * 2) for name in ("slot", "step", "counts", "mixed")}
     )
     pool = ReplayWorld(first).pool
     one, two = (follow(rw.BOTS(implicit="none"), each, pool) for each in (first, doubled))

@@ -51,6 +51,12 @@ def test_a_run_fits_its_terminal(size: tuple[int, int], glyphs: Glyphs, real_run
     assert text.isascii() == (glyphs is ASCII)
 
 
+def test_a_set_whose_name_looks_like_markup_is_shown_by_it() -> None:
+    """`[hard]` was left out, and `[/x]` ended the view."""
+    table = Canvas(80, 24, BLOCKS).table(("held out", 8), (">[hard]", 6), (">[/x]", 4))
+    assert drawn(table, 80)[0].split() == ["held", "out", "[hard]", "[/x]"]
+
+
 @pytest.mark.parametrize("size", [(20, 5), (40, 10), (1, 1)])
 def test_a_terminal_that_is_too_small_is_no_error(size: tuple[int, int], real_run: Path) -> None:
     shown = snapshot(real_run)

@@ -45,7 +45,7 @@ def test_what_is_no_prediction_is_not_judged() -> None:
         group(predicted=None),
         group(predicted=0.5, purpose="measure"),
         group((None, None), predicted=0.5),
-        group((-1.0, 1.0), predicted=0.5),  # no scores in [0, 1]
+        group((0.0, 1.0), predicted=1.0625),  # of a Gaussian, say; it ended the view
     ]
     found = calibrate(good + left_out)
     assert found is not None
@@ -53,6 +53,12 @@ def test_what_is_no_prediction_is_not_judged() -> None:
     assert math.isnan(found.correlation)
     assert calibrate(good[:7]) is None
     assert calibrate(good * 100, most=10).groups == 10  # type: ignore[union-attr]
+
+
+def test_beliefs_about_rewards_beyond_0_and_1_are_not_judged() -> None:
+    """Predictions are scores: of rewards -1 and 1 a half is right here. Judged by the groups of 1 alone, all failed."""
+    groups = [group((1.0, 1.0), predicted=0.5)] * 8 + [group((-1.0, -1.0), predicted=0.5)] * 8
+    assert calibrate(groups) is None
 
 
 def timed(*rows: tuple[int, float, float, float], evaluated: tuple[int, ...] = ()) -> History:

@@ -133,7 +133,8 @@ def run(options: Namespace) -> int:
         say(template.template())
         return 0
     config, follows = _config(options), bool(options.get("shadow"))
-    name = f"{'shadow' if follows else 'simulate'}-{Path(options.get('config') or options.replay).stem}"
+    place = Path(options.get("config") or options.replay).resolve()
+    name = f"{'shadow' if follows else 'simulate'}-{place.name if place.is_dir() else place.stem}"
     out = Path(options.get("out") or f"runs/{name}")
     try:
         if follows:

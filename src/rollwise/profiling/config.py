@@ -108,4 +108,5 @@ class PastConfig(Columns):
     @property
     def folder(self) -> Path:
         """The profile's folder."""
-        return Path(self.out or f"profiles/{Path(self.rollouts).resolve().stem}")
+        place = Path(self.rollouts).resolve()
+        return Path(self.out or f"profiles/{place.name if place.is_dir() else place.stem}")

@@ -226,13 +226,14 @@ class Summary:
 
     def _tokens(self) -> dict[str, Any]:
         tokens = np.array([t for g in self.groups for t in g["tokens"]], dtype=np.float64)
-        solved = np.array([bool(s) for group in self.solved for s in group])
+        known = [s for group in self.solved for s in group]  # None where a rollout was not scored
+        solved, failed = (np.array([s is not None and bool(s) is wanted for s in known]) for wanted in (True, False))
         truncated = np.array([cut for g in self.groups for cut in g["truncated"]])
         epoch = len(self.data) * self.config.planned_generations
         return {
             "mean": float(tokens.mean()),
             "of_solved": float(tokens[solved].mean()) if solved.any() else None,
-            "of_failed": float(tokens[~solved].mean()) if not solved.all() else None,
+            "of_failed": float(tokens[failed].mean()) if failed.any() else None,
             "truncated": float(truncated.mean()) if truncated.size else None,
             "spent": int(tokens.sum()),
             "epoch_rollouts": epoch,

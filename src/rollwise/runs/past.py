@@ -218,7 +218,8 @@ class _Log:
 def _units(lines: list[Line]) -> Iterator[tuple[str, bool]]:
     known = any(any(line.tokens or ()) for line in lines)  # an engine that tells no lengths has zeros
     yield "tokens", known and all(line.tokens is not None for line in lines)
-    yield "characters", all(line.texts is not None for line in lines)
+    written = any(any(line.texts or ()) for line in lines)  # nor texts, which are empty then
+    yield "characters", written and all(line.texts is not None for line in lines)
 
 
 def _ids(lines: list[Line], *, given: bool) -> list[str]:

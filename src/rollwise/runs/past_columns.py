@@ -144,7 +144,10 @@ class RowReader:
         """
         found = {what: self._value(what, row, place) for what in self.names}
         rewards, grouped = self._rewards(found["reward_column"], place)
-        texts = _listed(found.get("completion_column"), grouped, self._named("completion_column", place), len(rewards))
+        said = found.get("completion_column")
+        if said is None and "completion_column" in found and not grouped and self.kind != "run":
+            said = ""  # generated nothing: a .csv file has no other way to say so
+        texts = _listed(said, grouped, self._named("completion_column", place), len(rewards))
         tokens = _listed(found.get("tokens"), grouped, self._named("tokens", place), len(rewards))
         cut = _listed(found.get("truncated"), grouped, self._named("truncated", place), len(rewards))
         category = found.get("category")
@@ -199,10 +202,13 @@ class RowReader:
         value = _decoded(value)
         length = len(value) if isinstance(value, list) else value
         try:
-            return int(length)
-        except (TypeError, ValueError):
+            size = int(length)
+        except (TypeError, ValueError, OverflowError):
+            size = -1
+        if size < 0:
             name = self.names["tokens"]
-            raise StateFileError(f"{place}: {name!r} must be a number of tokens, got {shown(value)}; mend it") from None
+            raise StateFileError(f"{place}: {name!r} must be a number of tokens, got {shown(value)}; mend it")
+        return size
 
 
 def prompt_id(prompt: Any, given: str | None) -> str:

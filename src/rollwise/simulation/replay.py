@@ -26,6 +26,9 @@ from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import advantages
 from rollwise.simulation.run_log import RunLog
 
+MOST_PAIRS = 2**22
+"""Pairs of steps whose distance is held at once."""
+
 
 def kernel(apart: np.ndarray, bandwidth: float) -> np.ndarray:
     """exp(-(apart / bandwidth)^2 / 2), any shape: how much a group this many steps away counts.
@@ -94,7 +97,9 @@ class ReplayWorld:
         counts = np.zeros(shape)
         np.add.at(counts, (log.step, self.category[log.slot]), log.counts)
         steps = np.arange(shape[0])
-        smooth = np.tensordot(kernel(steps[:, None] - steps[None, :], self.bandwidth), counts, axes=1)
+        parts = np.array_split(steps, -(-(shape[0] ** 2) // MOST_PAIRS))  # of 100,000 steps all pairs are 80 GB
+        near = (kernel(part[:, None] - steps, self.bandwidth) for part in parts)
+        smooth = np.concatenate([np.tensordot(part, counts, axes=1) for part in near])
         return np.asarray((smooth + 1e-9) / (smooth + 1e-9).sum(axis=2, keepdims=True))
 
     def counts(self, slots: np.ndarray, step: int) -> np.ndarray:

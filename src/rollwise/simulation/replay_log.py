@@ -43,7 +43,7 @@ def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:
     ids = list(dict.fromkeys(str(g["prompt_id"]) for g in groups))
     number = {id_: i for i, id_ in enumerate(ids)}
     of = {id_: g for g, id_ in ((g, str(g["prompt_id"])) for g in reversed(groups))}
-    levels, counts = levels_of([np.array(g["rewards"], dtype=np.float64) for g in groups], data.rewards)
+    levels, counts, mixed = levels_of([np.array(g["rewards"], dtype=np.float64) for g in groups], data.rewards)
     steps = np.array([g["step"] for g in groups], dtype=np.int64)
     return RunLog(
         ids=ids,
@@ -54,6 +54,7 @@ def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:
         step=steps,
         counts=counts,
         levels=levels,
+        mixed=mixed,
         steps=int(steps.max()),
         batch=_batch(data, steps),
         group_size=int(counts.sum(axis=1).max()),
@@ -70,14 +71,17 @@ def log_of(past: PastRollouts, spec: RewardSpec | None = None) -> RunLog:
         spec: The range of rewards; None to map the least to 0 and the greatest to 1, where they leave [0, 1].
 
     Raises:
-        ConfigError: they can't be replayed; see `why_no_replay`.
+        ConfigError: none has a reward, or they can't be replayed; see `why_no_replay`.
     """
     if why := why_no_replay(past):
         raise ConfigError(f"{str(past.path)!r} {why}")
     groups = [group for group in past.groups if any(r is not None for r in group.rewards)]
+    if not groups:
+        raise ConfigError(f"{str(past.path)!r} has no rollout with a reward; name its column: --reward_column")
     ids = list(dict.fromkeys(group.prompt_id for group in groups))
     number, place = {id_: i for i, id_ in enumerate(ids)}, {step: i for i, step in enumerate(past.steps, start=1)}
-    levels, counts = levels_of([np.array([r for r in g.rewards if r is not None], dtype=float) for g in groups], spec)
+    scored = [np.array([r for r in group.rewards if r is not None], dtype=np.float64) for group in groups]
+    levels, counts, mixed = levels_of(scored, spec)
     steps = np.array([place[group.step] for group in groups], dtype=np.int64)
     return RunLog(
         ids=ids,
@@ -88,8 +92,9 @@ def log_of(past: PastRollouts, spec: RewardSpec | None = None) -> RunLog:
         step=steps,
         counts=counts,
         levels=levels,
+        mixed=mixed,
         steps=len(place),
-        batch=int(np.median(np.bincount(steps)[1:])),
+        batch=int(np.median(np.unique(steps, return_counts=True)[1])),
         group_size=int(counts.sum(axis=1).max()),
         advantage="centred",
         solved_at=1.0 if spec is None else solved_score(spec),

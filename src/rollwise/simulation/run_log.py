@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.simulation.items import Advantage
+from rollwise.tickets.evidence import MIXED_TOLERANCE
 from rollwise.tickets.outcome import RewardSpec
 
 NO_CATEGORY = "all"
@@ -32,6 +33,7 @@ class RunLog:
         step: (J,) int64, its step, from 1.
         counts: (J, L) int64, how many of its rollouts earned each level.
         levels: (L,) rewards in [0, 1], increasing.
+        mixed: (J,) bool, which groups have contrast, before rewards are rounded to levels.
         steps: the run's last step.
         batch: prompts a step.
         group_size: rollouts of each.
@@ -47,6 +49,7 @@ class RunLog:
     step: np.ndarray
     counts: np.ndarray
     levels: np.ndarray
+    mixed: np.ndarray
     steps: int
     batch: int
     group_size: int
@@ -60,8 +63,8 @@ class RunLog:
 
     def contrast_until(self, step: int) -> float:
         """Share of the groups with contrast up to and including `step`; NaN without a group."""
-        counts = self.counts[self.step <= step]
-        return float(np.mean(counts.max(axis=1) < counts.sum(axis=1))) if len(counts) else math.nan
+        mixed = self.mixed[self.step <= step]
+        return float(mixed.mean()) if len(mixed) else math.nan
 
     @property
     def fingerprint(self) -> str:
@@ -77,14 +80,16 @@ def solved_score(spec: RewardSpec) -> float:
     return 1.0 if spec.solved_at is None else float(spec.scores(np.array(spec.solved_at)))
 
 
-def levels_of(rewards: list[np.ndarray], spec: RewardSpec | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Levels (L,) of the rewards of J groups, mapped to [0, 1], and how many of each group's are at each (J, L)."""
+def levels_of(rewards: list[np.ndarray], spec: RewardSpec | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Levels (L,) of the rewards of J groups, mapped to [0, 1], how many of each group's are at each, and `mixed`."""
     flat = np.concatenate(rewards)
     low, high = float(flat.min()), float(flat.max())
     if spec is not None:
         flat = spec.scores(np.clip(flat, spec.low, spec.high))
     elif low < 0.0 or high > 1.0:
         flat = (flat - low) / max(high - low, 1e-12)
+    starts = np.cumsum([0, *map(len, rewards[:-1])])
+    mixed = np.maximum.reduceat(flat, starts) - np.minimum.reduceat(flat, starts) > MIXED_TOLERANCE
     levels = np.unique(flat)
     if len(levels) > MOST_LEVELS:
         levels = np.linspace(0.0, 1.0, MOST_LEVELS)
@@ -92,4 +97,4 @@ def levels_of(rewards: list[np.ndarray], spec: RewardSpec | None = None) -> tupl
     counts = np.zeros((len(rewards), len(levels)), dtype=np.int64)
     groups = np.repeat(np.arange(len(rewards)), [len(r) for r in rewards])
     np.add.at(counts, (groups, np.searchsorted(middles, flat)), 1)
-    return levels, counts
+    return levels, counts, mixed

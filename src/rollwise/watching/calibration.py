@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rollwise.evaluation.calibration import baseline_brier_score, brier_score, pearson_correlation
+from rollwise.runs.solved import SAME_REWARD
 from rollwise.watching.history import GroupLine
 
 # Predictions that are judged.
@@ -32,27 +33,22 @@ class Calibration:
 
 
 def calibrate(groups: Sequence[GroupLine], most: int = JUDGED_GROUPS) -> Calibration | None:
-    """Judge the last `most` predictions, of groups for training whose rewards are scores in [0, 1].
+    """Judge the last `most` predictions of groups for training; None where rewards are not scores in [0, 1].
 
+    As in the report, one such reward among the groups is enough, and a prediction outside [0, 1] is not judged.
     The Brier score (Brier 1950) of group means, beside that of the constant that would have been best in hindsight,
     which is the means' variance; and Pearson's correlation (BOTS, appendix F.2).
     """
-    judged = [
-        group
-        for group in groups
-        if group.purpose == "train" and group.predicted is not None and group.scored and _in_unit(group.scored)
-    ][-most:]
-    if len(judged) < FEWEST_JUDGED:
+    known = [(g.predicted, g.scored) for g in groups if g.purpose == "train" and g.predicted is not None and g.scored]
+    judged = [(belief, own) for belief, own in known if 0.0 <= belief <= 1.0][-most:]
+    scores = [reward for group in groups for reward in group.scored]
+    if len(judged) < FEWEST_JUDGED or min(scores) < -SAME_REWARD or max(scores) > 1.0 + SAME_REWARD:
         return None
-    predicted = [group.predicted or 0.0 for group in judged]
-    outcomes = [statistics.fmean(group.scored) for group in judged]
+    predicted = [belief for belief, _ in judged]
+    outcomes = [min(max(statistics.fmean(own), 0.0), 1.0) for _, own in judged]
     return Calibration(
         groups=len(judged),
         brier=brier_score(predicted, outcomes),
         constant=baseline_brier_score(outcomes),
         correlation=pearson_correlation(predicted, outcomes),
     )
-
-
-def _in_unit(scores: Sequence[float]) -> bool:
-    return min(scores) >= 0.0 and max(scores) <= 1.0

@@ -70,7 +70,8 @@ def watch(
             pass
         if targets.missing:
             raise StateFileError(
-                f"{str(targets.missing[0])!r} holds no run: there is no config.yaml or metrics.jsonl in it"
+                f"{str(targets.missing[0])!r} holds no run: there is no config.yaml or metrics.jsonl in it; give a "
+                "run's folder, or several: runs/*"
             )
         console.print(_draw(targets, targets.snapshots(now()), console, options, height=None))
         return

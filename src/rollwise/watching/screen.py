@@ -48,9 +48,8 @@ class Canvas:
         table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
         for header, width in columns:
             justify: JustifyMethod = "right" if header.startswith(">") else "left"
-            table.add_column(
-                header.removeprefix(">"), width=width, justify=justify, no_wrap=True, overflow=self.overflow
-            )
+            name = Text(header.removeprefix(">"))  # as it is: a set's name may look like rich's markup
+            table.add_column(name, width=width, justify=justify, no_wrap=True, overflow=self.overflow)
         return table
 
     @property
