@@ -94,6 +94,7 @@ def test_snippets_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
             before += block
             if "CurriculumGRPOTrainer(" in block:
                 assert "import CurriculumGRPOTrainer" in before, page
+            assert "rollwise as rw" in before or not re.search(r"\brw\.", block), page
     made: list = []
     monkeypatch.setattr(ray_actor, "start", lambda name, make, folder: made.append(make()))
     monkeypatch.setattr(ray_actor, "connect", lambda name: None)

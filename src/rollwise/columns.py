@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import PoolError, StateError
+from rollwise.options.checks import several, shown
 from rollwise.state import decode_array, encode_array
 
 
@@ -70,6 +71,8 @@ def as_column(name: str, values: Any, n: int) -> np.ndarray:
     Raises:
         PoolError: not `n` values, or values that a column of this name can't hold.
     """
+    if not several(values):
+        raise PoolError(f"column {name!r} must be a list of {n} values, one a prompt, got {shown(values)}")
     values = values if isinstance(values, np.ndarray) else list(values)
     if len(values) != n:
         raise PoolError(f"column {name!r} has {len(values)} values for {n} prompts")
@@ -87,14 +90,43 @@ def as_column(name: str, values: Any, n: int) -> np.ndarray:
     return column
 
 
+_NUMBERS = {
+    "difficulty": (1, "one finite number"),
+    "reference_pass_rates": (2, "two rates in [0, 1], weak and strong,"),
+    "embedding": (2, "finite numbers, equally many,"),
+}
+"""Column of numbers -> its dimensions, and what it holds for each prompt."""
+
+
+def _fits(name: str, values: np.ndarray, dimensions: int) -> bool:
+    """Whether this is such a column, or with a dimension less a row of it."""
+    good = values.dtype.kind in "iuf" and values.ndim == dimensions and bool(np.isfinite(values).all())
+    if name != "reference_pass_rates" or not good:
+        return good
+    return values.shape[-1] >= 2 and bool(values.min() >= 0 and values.max() <= 1)
+
+
+def _first_wrong(name: str, column: np.ndarray, dimensions: int) -> int:
+    """The first row that is wrong by itself; if none is, the first that is longer or shorter than those before."""
+    lengths = []
+    for row, value in enumerate(column.tolist()):
+        try:
+            numbers = np.array(value)
+        except ValueError:  # ragged
+            return row
+        if not _fits(name, numbers, dimensions - 1):
+            return row
+        lengths.append(numbers.size)
+    return next((row for row, length in enumerate(lengths) if length != lengths[0]), 0)
+
+
 def _check_known(name: str, column: np.ndarray) -> None:
-    dimensions = {"difficulty": 1, "reference_pass_rates": 2, "embedding": 2}.get(name)
-    if dimensions is not None:
-        if column.dtype.kind != "f" or column.ndim != dimensions or not np.isfinite(column).all():
-            shape = "one finite number" if dimensions == 1 else "finite numbers, equally many"
-            raise PoolError(f"column {name!r} must hold {shape} for each prompt")
-        if name == "reference_pass_rates" and (column.shape[1] < 2 or column.min() < 0 or column.max() > 1):
-            raise PoolError("column 'reference_pass_rates' must hold two rates in [0, 1] for each prompt: weak, strong")
+    dimensions, what = _NUMBERS.get(name, (0, ""))
+    if dimensions and not _fits(name, column, dimensions):
+        row = _first_wrong(name, column, dimensions)
+        raise PoolError(
+            f"column {name!r} must hold {what} for each prompt, got {shown(column.tolist()[row])} at row {row}; mend it"
+        )
     if name == "category":
         for row, value in enumerate(column):
             parts = value if isinstance(value, tuple | list) else (value,)

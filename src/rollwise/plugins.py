@@ -5,7 +5,8 @@ A package installs names by entry points, for example in its pyproject.toml:
     [project.entry-points."rollwise.tasks"]
     maths = "my_package.tasks:Maths"
 
-The groups are `rollwise.tasks`, `.curricula`, `.gates`, `.judges`, `.rewards`, `.beliefs` and `.implicit`.
+The groups are `rollwise.tasks`, `.curricula`, `.gates`, `.allocators`, `.judges`, `.rewards`, `.beliefs`, `.implicit`,
+`.curriculum_rewards` and `.choice_rules`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rollwise.errors import ConfigError, MissingExtraError, RollwiseError
-from rollwise.options import did_you_mean
+from rollwise.options import did_you_mean, shown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -89,6 +90,8 @@ class Registry(dict[str, T]):
         Raises:
             ConfigError: as `find`.
         """
+        if not isinstance(name, str):
+            raise ConfigError(f"{self.what} must be a name, got {shown(name)}; known are {', '.join(self)}")
         if super().__contains__(name):
             return super().__getitem__(name), ""
         entries = self._entries(name)

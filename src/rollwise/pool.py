@@ -16,6 +16,7 @@ import numpy as np
 
 from rollwise.columns import as_column, combine
 from rollwise.errors import MissingColumnError, PoolError
+from rollwise.options.checks import several, shown
 from rollwise.prompt_ids import Duplicates, assign_ids, hash_ids, index_ids, join_rows, take_rows
 from rollwise.state import decode_strings, encode_strings
 
@@ -54,9 +55,13 @@ class PromptPool:
         columns: Mapping[str, Any] | None = None,
         left_out: Mapping[str, str] | None = None,
     ) -> None:
+        if not several(ids):
+            raise PoolError(f"ids must be a list of strings, got {shown(ids)}")
         self.ids: list[str] = list(ids)
         self._slots = index_ids(self.ids)
         self.prompts: Sequence[Any] = self.ids if prompts is None else prompts
+        if isinstance(prompts, str | Mapping) or not hasattr(self.prompts, "__getitem__"):
+            raise PoolError(f"prompts must be a list, one prompt for each id in its order, got {shown(prompts)}")
         if len(self.prompts) != len(self.ids):
             raise PoolError(f"{len(self.prompts)} prompts for {len(self.ids)} ids; give one prompt for each id")
         self.columns: dict[str, np.ndarray] = {
@@ -261,7 +266,7 @@ def warn_left_out(left_out: Mapping[str, str]) -> None:
 
 def _mappings(records: Any, id_field: str, prompt_field: str) -> list[Mapping[str, Any]]:
     """The records, each a mapping with an id or a prompt; `PoolError` names the first that is not."""
-    if isinstance(records, Mapping | str):
+    if isinstance(records, Mapping) or not several(records):
         raise PoolError(f"records must be a list of mappings, got one {type(records).__name__}; put it into a list")
     rows = list(records)
     for row, record in enumerate(rows):

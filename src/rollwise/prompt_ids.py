@@ -53,7 +53,9 @@ def assign_ids(
         if own is None and prompt is None:
             raise PoolError(f"record {row} has neither an id nor a prompt")
         id_ = content_id(prompt) if own is None else str(own) if isinstance(own, int) else own
-        times = seen[id_] = seen.get(id_, 0) + 1 if isinstance(id_, str) else 1
+        if not isinstance(id_, str):
+            raise PoolError(f"ids must be non-empty strings, got {id_!r:.80} at row {row}")
+        times = seen[id_] = seen.get(id_, 0) + 1
         if times > 1 and own is None:
             repeated += 1
             if on_duplicate == "error":

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rollwise.errors import PoolError, StateError
-from rollwise.options import check_whole
+from rollwise.options import check_ids, check_whole, shown
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 
@@ -54,7 +54,7 @@ class PromptStream:
 
     def item(self, number: int) -> PromptPool:
         """A pool of the one item `number`."""
-        return PromptPool.from_records([dict(self.make(stream_generator(self.seed, f"item:{number}"), number))])
+        return self._build([number])
 
     def pool(self) -> PromptPool:
         """The pool as it is now, made anew; filled up to `size` at first.
@@ -77,10 +77,11 @@ class PromptStream:
             The curriculum's `JoinReport`.
 
         Raises:
+            ConfigError: `retire` is no list of ids.
             PoolError: an id is not in the pool, all are retired, or the source has no more distinct prompts. Nothing
-                has changed then.
+                has changed in either case.
         """
-        gone = set(retire)
+        gone = set(check_ids("retire", retire))
         unknown = sorted(gone - set(self._live))
         if unknown:
             raise PoolError(f"{unknown[0]!r} is not in this stream's pool of {len(self._live)}")
@@ -110,8 +111,10 @@ class PromptStream:
             if state["seed"] != self.seed:
                 raise StateError(f"the stream's state has seed {state['seed']!r}, not {self.seed}")
             position, numbers = int(state["position"]), [int(number) for number in state["live"]]
+            if not all(0 <= number < position for number in numbers) or len(set(numbers)) < len(numbers):
+                raise ValueError(f"of {position} items it can't have those of numbers {shown(numbers)}")
             live = {self.item(number).ids[0]: number for number in numbers}
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             if isinstance(error, StateError):
                 raise
             raise StateError(f"the stream's state is damaged: {error!r}") from error
@@ -138,5 +141,5 @@ class PromptStream:
         return fresh
 
     def _build(self, numbers: Iterable[int]) -> PromptPool:
-        records = [dict(self.make(stream_generator(self.seed, f"item:{number}"), number)) for number in numbers]
-        return PromptPool.from_records(records)
+        made = (self.make(stream_generator(self.seed, f"item:{number}"), number) for number in numbers)
+        return PromptPool.from_records(made)

@@ -235,6 +235,18 @@ def test_an_allocator_of_ones_own() -> None:
     assert set(ALLOCATORS) == {"hit-utility", "knapsack", "variance-informed", "vip"} | in_rounds
 
 
+@pytest.mark.parametrize("worth", [None, np.ones(6), np.ones((6, 2)), np.full((2, 6), np.nan), [["a"] * 6] * 2])
+def test_an_allocator_whose_values_are_not_one_for_each_prompt_and_size_is_named(worth: Any) -> None:
+    class Mine(rw.Allocator):
+        def values(self, rates: Rates, sizes: np.ndarray) -> np.ndarray:
+            return worth  # type: ignore[no-any-return]
+
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b"]), allocator=Mine())
+    with pytest.raises(rw.ConfigError, match=r"Mine.values must give numbers of shape \(2, 6\), one for each prompt"):
+        curriculum.ask(2, n_rollouts=2)
+    assert curriculum.open_tickets() == []
+
+
 @pytest.mark.parametrize("power", [2.0, 8.0, 40.0])
 def test_gvm_divides_also_where_the_belief_is_all_but_zero(power: float) -> None:
     p = np.array([1e-9, 0.5, 0.5, 0.5])

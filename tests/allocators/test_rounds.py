@@ -174,6 +174,9 @@ def test_what_is_wrong_in_an_early_round_is_refused_there() -> None:
         with pytest.raises(rw.RewardError):
             rounds.tell([rw.Outcome(ticket.id, [0, 0], **more)])  # type: ignore[arg-type]
         assert rounds.ask() == first
+    for told in (None, [5], [ticket]):
+        with pytest.raises(rw.TicketError, match="tell takes"):
+            rounds.tell(told)  # type: ignore[arg-type]
     rounds.tell([rw.Outcome(ticket.id, [0, 0], labels=["x", None])])
     rounds.tell([rw.Outcome(ticket.id, [0, 1])])
     assert (rounds.ask(), curriculum.metrics()["rollouts"]) == ([], 4)

@@ -147,3 +147,17 @@ def test_what_must_be_given_is_named() -> None:
 
     with pytest.raises(rw.ConfigError, match="judge 'mine': 'model' must be given"):
         make("judge 'mine'", judge, {"predicts": "variance"})
+
+
+@pytest.mark.parametrize("value", [10**400, np.timedelta64(1), np.complex128(1), float("nan")])
+def test_numbers_that_no_float_can_hold_are_refused_in_one_line(value: Any) -> None:
+    for make_one in (lambda: rw.BOTS(target=value), lambda: rw.PAC(drift=value), lambda: rw.ADCL(chunks=value)):
+        with pytest.raises(rw.ConfigError, match="must be a (whole )?number") as caught:
+            make_one()
+        assert len(str(caught.value)) < 200
+
+
+def test_a_long_value_is_shown_in_one_short_line() -> None:
+    with pytest.raises(rw.ConfigError, match="size must be") as caught:
+        rw.PromptStream(dict, seed=0, size=np.zeros((100, 100)))  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)

@@ -49,10 +49,14 @@ def test_columns_are_typed() -> None:
         ),
         (["a"], r"record 0 must be a mapping such as \{'prompt': ...\}, got 'a'"),
         ({"prompt": "a"}, "records must be a list of mappings, got one dict"),
-        ([{"prompt": "x", "difficulty": float("nan")}], "difficulty"),
-        ([{"prompt": "x", "difficulty": "hard"}], "difficulty"),
-        ([{"prompt": "x", "reference_pass_rates": [0.1, 1.2]}], "reference_pass_rates"),
-        ([{"prompt": "x", "embedding": 3.0}], "embedding"),
+        ([{"id": ["a"], "prompt": "x"}], r"non-empty strings, got \['a'\] at row 0"),
+        (5, "records must be a list of mappings, got one int"),
+        ([{"prompt": "x", "difficulty": float("nan")}], "difficulty' must hold one finite number .*, got nan at row 0"),
+        ([{"prompt": "x", "difficulty": 1}, {"prompt": "y", "difficulty": "hard"}], "got 'hard' at row 1; mend it"),
+        ([{"prompt": "x", "reference_pass_rates": [0.1, 1.2]}], r"two rates in \[0, 1\].*, got \[0.1, 1.2\] at row 0"),
+        ([{"prompt": "x", "embedding": 3.0}], "embedding' must hold finite numbers.*, got .*3.0.* at row 0"),
+        ([{"prompt": "x", "embedding": [1, 2]}, {"prompt": "y", "embedding": [1]}], r"got \[1\] at row 1"),
+        ([{"prompt": "x", "embedding": [1]}, {"prompt": "y", "embedding": None}], "got None at row 1"),
         ([{"prompt": "x", "category": None}], "category"),
     ],
 )
@@ -65,6 +69,27 @@ def test_a_column_that_some_records_lack_is_left_out_and_named(caplog: pytest.Lo
     pool = rw.PromptPool.from_records([{"id": "a", "category": "x"}, {"id": "b"}, {"id": "c", "category": "x"}])
     assert "category" not in pool.columns
     assert "column 'category' is left out: 1 of 3 records are without it, the first 'b'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"ids": "ab"}, "ids must be a list of strings, got 'ab'"),
+        ({"ids": None}, "ids must be a list of strings, got None"),
+        ({"ids": ["a", "b"], "prompts": {"a": "x", "b": "y"}}, "prompts must be a list, one prompt for each id"),
+        ({"ids": ["a", "b"], "prompts": "xy"}, "prompts must be a list"),
+        ({"ids": ["a", "b"], "prompts": iter("xy")}, "prompts must be a list"),
+        (
+            {"ids": ["a", "b"], "columns": {"category": "xy"}},
+            "column 'category' must be a list of 2 values.*'xy'",
+        ),
+        ({"ids": ["a", "b"], "columns": {"difficulty": 5}}, "column 'difficulty' must be a list of 2 values, .*got 5"),
+    ],
+)
+def test_what_is_no_list_is_named(given: dict, reason: str) -> None:
+    """A mapping of prompts was taken, and ended the first ask in a KeyError; texts were read letter by letter."""
+    with pytest.raises(rw.PoolError, match=reason):
+        rw.PromptPool(**given)
 
 
 def test_lengths_must_agree() -> None:

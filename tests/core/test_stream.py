@@ -97,10 +97,26 @@ def test_a_damaged_or_foreign_state_changes_nothing() -> None:
     stream = rw.PromptStream(sums, seed=0, size=4)
     stream.pool()
     before = stream.state_dict()
-    for bad in ({}, {**before, "seed": 1}, {**before, "live": ["x"]}):
+    position, live = before["position"], before["live"]
+    damaged = [{"live": ["x"]}, {"live": [position]}, {"live": [*live, live[0]]}, {"position": -1}]
+    for bad in ({}, {**before, "seed": 1}, *({**before, **damage} for damage in damaged)):
         with pytest.raises(rw.StateError):
             stream.load_state_dict(bad)
         assert stream.state_dict() == before
+
+
+@pytest.mark.parametrize("made", [None, "1+1=", ["prompt"]])
+def test_a_source_that_makes_no_record_is_said(made: object) -> None:
+    with pytest.raises(rw.PoolError, match=r"record 0 must be a mapping such as \{'prompt': ...\}, got"):
+        rw.PromptStream(lambda rng, i: made, size=2).pool()  # type: ignore[arg-type, return-value]
+
+
+def test_what_is_retired_is_a_list_of_ids() -> None:
+    stream = rw.PromptStream(lambda rng, i: {"id": f"{i}", "prompt": f"{i}"}, size=12)
+    curriculum = rw.Uniform(stream.pool())
+    with pytest.raises(rw.ConfigError, match="retire must be a list of ids, got '11'"):
+        stream.renew(curriculum, retire="11")
+    assert len(stream.pool()) == len(curriculum.pool) == 12
 
 
 @given(

@@ -161,6 +161,9 @@ def test_wrong_feedback_changes_nothing() -> None:
         ({first.id: float("nan")}, "finite number"),
         ({first.id: 0.1, second.id: 0.1}, "awaits no feedback"),
         ({first.id: "much"}, "finite number"),
+        ({first.id: np.complex128(1)}, "finite number"),
+        ({first.id: 10**400}, "finite number"),
+        ([(first.id, 0.1)], "feedback takes a mapping of ticket ids to gains"),
     ):
         with pytest.raises(rw.TicketError, match=message):
             curator.feedback(wrong)  # type: ignore[arg-type]

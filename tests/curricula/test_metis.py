@@ -313,6 +313,9 @@ def test_a_wrong_answer_changes_nothing() -> None:
         with pytest.raises(rw.TicketError):
             metis.advise([good, bad])  # type: ignore[list-item]
         assert json.dumps(metis.state_dict(), sort_keys=True) == before
+    for no_list in (None, good, "no answer"):
+        with pytest.raises(rw.TicketError, match="advise takes a list of Answer objects, got"):
+            metis.advise(no_list)  # type: ignore[arg-type]
 
 
 def test_expected_answers_are_predictions() -> None:

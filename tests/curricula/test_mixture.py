@@ -78,6 +78,12 @@ def test_bad_lanes(lanes: dict) -> None:
         rw.Mixture(lanes=lanes)
 
 
+def test_the_name_of_a_lane_is_a_text() -> None:
+    """With a number, as YAML reads `1: ...`, a run was saved and could not be loaded."""
+    with pytest.raises(rw.ConfigError, match="the name of a lane must be a text, got 1"):
+        rw.Mixture(lanes={1: (1, rw.Uniform())})  # type: ignore[dict-item]
+
+
 def test_a_bound_lane_is_refused() -> None:
     with pytest.raises(rw.ConfigError, match="unbound"):
         rw.Mixture(lanes={"a": (1, rw.Uniform(pool_of(3)))})
@@ -103,9 +109,17 @@ def test_from_plain_values_as_in_a_configuration_file() -> None:
         ("nobody", {}, "unknown curriculum"),
         ("uniform", {"temperature": 1}, "no option 'temperature'"),
         ("mixture", {}, "lanes"),
+        (["uniform"], {}, r"curriculum must be a name, got \['uniform'\]; known are"),
+        ("EmpiricalBayes", {}, r"\(did you mean 'empirical-bayes'\?\)"),
+        (
+            "mixture",
+            {"lanes": {"a": {"weight": 1, "curriculum": "bots", "options": [1]}}},
+            r"options of lane 'a' must be a mapping, got \[1\]",
+        ),
+        ("metis", {"format": ["words"]}, r"format must be one of .* or a JudgmentFormat, got \['words'\]"),
     ],
 )
-def test_unknown_names_and_options(name: str, options: dict, reason: str) -> None:
+def test_unknown_names_and_options(name: Any, options: dict, reason: str) -> None:
     with pytest.raises(rw.ConfigError, match=reason):
         rw.make_curriculum(name, **options)
 

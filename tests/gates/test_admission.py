@@ -101,6 +101,7 @@ def test_a_gate_of_ones_own_needs_one_method() -> None:
         (lambda: PassRateRange(low=-1), "low"),
         (lambda: AllOf([]), "list of gates"),
         (lambda: AllOf(["mixed"]), "list of gates"),
+        (lambda: AllOf(MixedOutcome()), "list of gates"),  # type: ignore[arg-type]
         (lambda: DynamicSampling("mixed"), "rollwise Gate"),
         (lambda: DynamicSampling(max_rounds=0), "max_rounds"),
         (lambda: DynamicSampling().batch(0), "n must be"),

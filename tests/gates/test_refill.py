@@ -254,9 +254,10 @@ def test_the_state_goes_on() -> None:
         {**state, "totals": {}},
         {**state, "gate": None},
         {},
+        None,
     ):
         with pytest.raises(rw.StateError):
-            again.load_state_dict(foreign)
+            again.load_state_dict(foreign)  # type: ignore[arg-type]
         assert again.state_dict() == state
 
 

@@ -97,7 +97,13 @@ class Allocator(Declared, ABC):
     def values_from(self, rates: Rates, first: np.ndarray, high: int) -> np.ndarray:
         """`values` of each prompt's next rollouts, (K, S), if it has `first` (K,) of at most `high` already."""
         low = int(first.min(initial=high))
-        values = self.values(rates, np.arange(low, high))
+        values = np.asarray(self.values(rates, np.arange(low, high)))
+        wanted = (len(first), high - low)
+        if values.dtype.kind not in "fiu" or values.shape != wanted or np.isnan(values).any():
+            raise ConfigError(
+                f"{type(self).__name__}.values must give numbers of shape {wanted}, one for each prompt and size, none "
+                f"of them NaN, got {values.dtype} of shape {values.shape}"
+            )
         columns = np.minimum(np.arange(high - low) + (first - low)[:, None], high - low - 1)
         return np.take_along_axis(values, columns, axis=1)
 

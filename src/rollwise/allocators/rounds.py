@@ -11,8 +11,9 @@ import numpy as np
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.in_rounds import InRounds, Seen
 from rollwise.errors import RewardError, TicketError
-from rollwise.options import check_whole
+from rollwise.options import check_whole, shown
 from rollwise.tickets import Evidence, Learner, Outcome, RewardSpec, Ticket
+from rollwise.tickets.outcome import outcomes_of
 from rollwise.tickets.told import read_outcome
 
 
@@ -84,7 +85,9 @@ class Rounds:
             RewardError: as `Curriculum.tell`, of any round; or more rewards than the round has rollouts. In either case
                 nothing has changed, and the round can be told again.
         """
-        told = list(outcomes)
+        told = outcomes_of(outcomes)
+        if wrong := [outcome for outcome in told if not isinstance(outcome, Outcome)]:
+            raise TicketError(f"tell takes Outcome objects, got {shown(wrong[0])}")
         named = [outcome.ticket_id for outcome in told]
         if sorted(named) != sorted(self._next):
             wrong = next(id_ for id_ in (*self._next, *named) if named.count(id_) != (id_ in self._next))

@@ -49,7 +49,7 @@ from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
 from rollwise.moved import present_names
-from rollwise.options import check_options, keyword_options
+from rollwise.options import check_mapping, check_options, keyword_options
 
 for _file in iter_modules(__path__):
     if not _file.ispkg:
@@ -100,7 +100,7 @@ def _make_lane(lane: str, value: Any) -> Any:
         return value
     if not {"weight", "curriculum"} <= set(value) <= {"weight", "curriculum", "options"}:
         raise ConfigError(f"lane {lane!r} must have weight, curriculum and perhaps options, got {value!r}")
-    return value["weight"], make_curriculum(value["curriculum"], **(value.get("options") or {}))
+    return value["weight"], _make_child(f"lane {lane!r}", value)
 
 
 def _make_part(part: str, value: Any) -> Any:
@@ -108,7 +108,12 @@ def _make_part(part: str, value: Any) -> Any:
         return value
     if not {"curriculum"} <= set(value) <= {"curriculum", "options"}:
         raise ConfigError(f"{part} must have curriculum and perhaps options, got {value!r}")
-    return make_curriculum(value["curriculum"], **(value.get("options") or {}))
+    return _make_child(part, value)
+
+
+def _make_child(name: str, value: dict[str, Any]) -> Curriculum:
+    options = check_mapping(f"options of {name}", value.get("options") or {})
+    return make_curriculum(value["curriculum"], **options)
 
 
 def _find(name: str) -> type[Curriculum]:

@@ -15,7 +15,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import ROTATING_RAILS, Rails
 from rollwise.errors import ConfigError
 from rollwise.judges import Question
-from rollwise.options import check_number
+from rollwise.options import check_number, check_text
 from rollwise.pool import PromptPool
 
 
@@ -57,6 +57,7 @@ class Mixture(
             raise ConfigError(f"lanes must map a name to (weight, curriculum), got {lanes!r}")
         weights = {}
         for name, lane in lanes.items():
+            check_text("the name of a lane", name)  # a saved state has texts alone
             if not isinstance(lane, tuple | list) or len(lane) != 2 or not isinstance(lane[1], Curriculum):
                 raise ConfigError(f"lane {name!r} must be (weight, curriculum), got {lane!r}")
             weights[name] = check_number(f"weight of lane {name!r}", lane[0], low=0.0, high=1e12, open_low=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.curricula.families.arms import ArmBandit, check_category, draw_arms, draw_greatest, exact
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.options import CountFromTwo, CountOrZero, NotNegative, Number, Positive
+from rollwise.options import CountFromTwo, CountOrZero, Number, Positive, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 from rollwise.tickets.evidence import Evidence
@@ -99,7 +99,7 @@ class PAC(
         category: str | Sequence[str] = "category",
         window: CountFromTwo = 16,
         cold_steps: CountOrZero = 50,
-        drift: NotNegative = 0.02**0.5,
+        drift: Weight = 0.02**0.5,
         noise_sd: Positive = 1.0,
         prior_mean: Number = 0.0,
         prior_sd: Positive = 1.0,

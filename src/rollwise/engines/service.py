@@ -15,7 +15,7 @@ from rollwise.engines.serving.saving import Saving
 from rollwise.engines.serving.silence import Silence
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
 
 
@@ -59,7 +59,7 @@ class CurriculumService(Saving):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not isinstance(curriculum, Curriculum):
-            raise ConfigError(f"a service takes a Curriculum, got {shown(curriculum)}")
+            raise ConfigError(f"a service takes a Curriculum, got {curriculum!r:.80}")
         if curriculum.allocator is not None and curriculum.allocator.in_rounds:
             raise ConfigError(
                 f"{type(curriculum.allocator).__name__} makes the rollouts of a step in rounds, but a service gives a "

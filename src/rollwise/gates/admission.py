@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError, StateError
 from rollwise.gates.base import Gate
-from rollwise.options import CountOrZero, Share
+from rollwise.options import CountOrZero, Share, several
 from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence
 
 _SLACK = 1e-9  # of a comparison of variances: 4 q (1 - q) of a tenth is not quite 0.36
@@ -104,7 +104,7 @@ class AllOf(Gate):
     """
 
     def __init__(self, gates: Sequence[Gate]) -> None:
-        self.gates = list(gates)
+        self.gates = list(gates) if several(gates) else []
         if not self.gates or not all(isinstance(gate, Gate) for gate in self.gates):
             raise ConfigError(f"AllOf takes a list of gates, got {gates!r}")
 

@@ -102,7 +102,7 @@ class DynamicSampling(Declared):
             totals = {name: int(state["totals"][name]) for name in _TOTALS}
             gate = copy.deepcopy(self.gate)
             gate.load_state_dict(state["gate"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, StateError):
                 raise
             raise StateError(f"the state of dynamic sampling is damaged: {error!r}") from error

@@ -254,6 +254,6 @@ def make_format(format: str | JudgmentFormat) -> JudgmentFormat:
     """The format of a name in `FORMATS`, or a format itself; `ConfigError` for anything else."""
     if isinstance(format, JudgmentFormat):
         return format
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise ConfigError(f"format must be one of {sorted(FORMATS)} or a JudgmentFormat, got {format!r}")
     return FORMATS[format]()

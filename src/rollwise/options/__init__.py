@@ -15,6 +15,8 @@ from rollwise.options.checks import (
     check_whole,
     did_you_mean,
     listed,
+    several,
+    shown,
 )
 from rollwise.options.declared import (
     Declared,
@@ -76,5 +78,7 @@ __all__ = [
     "make",
     "make_named",
     "options_of",
+    "several",
+    "shown",
     "written",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
@@ -13,6 +14,21 @@ import numpy as np
 from rollwise.errors import ConfigError
 
 _FAR = 1e6  # bounds as far away as this only keep out nonsense, and are not named
+MOST = 2**53
+"""The greatest step or count that is taken: beyond it float64 skips numbers."""
+
+
+def shown(value: Any) -> str:
+    """`value` as one short line for an error message; its type where Python has no text of it.
+
+    >>> shown(["a", 1]), shown(10**5000)
+    ("['a', 1]", 'a value of type int')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an int of more than 4,300 digits, or a foreign object
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 @dataclass(frozen=True)
@@ -48,13 +64,15 @@ class Range:
 
     def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
         """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
-        kinds = int | np.integer if whole else int | float | np.number
-        good = isinstance(value, kinds) and not isinstance(value, bool) and not math.isnan(value)
-        if good and self.low <= value <= self.high:
+        kinds = int | np.integer if whole else int | float | np.integer | np.floating
+        good = isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)
+        limit = " and at most 2^53" if good and whole and value > MOST else ""
+        if good and not limit and self.low <= value <= self.high:  # NaN is not
             good = not (self.open_low and value == self.low) and not (self.open_high and value == self.high)
-            if good:
-                return int(value) if whole else float(value)
-        raise ConfigError(f"{name} must be {self.words(whole=whole)}, got {value!r}")
+            with suppress(OverflowError):  # an int that no float can hold
+                if good:
+                    return int(value) if whole else float(value)
+        raise ConfigError(f"{name} must be {self.words(whole=whole)}{limit}, got {shown(value)}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +86,7 @@ class Filled:
     def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
         """`value`, if it is a text that is not empty; else `ConfigError`."""
         if not isinstance(value, str) or not value:
-            raise ConfigError(f"{name} must be a text, got {value!r}")
+            raise ConfigError(f"{name} must be a text, got {shown(value)}")
         return value
 
 
@@ -91,8 +109,17 @@ def check_ids(name: str, value: Any) -> list[str]:
     """`value` as a list; `ConfigError` unless it is several texts."""
     ids = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
     if ids is None or not all(isinstance(one, str) for one in ids):
-        raise ConfigError(f"{name} must be a list of ids, got {str(value)[:80]}")
+        raise ConfigError(f"{name} must be a list of ids, got {shown(value)}")
     return ids
+
+
+def several(value: Any) -> bool:
+    """Whether it can be gone through, and is no text, which would be read letter by letter.
+
+    >>> several(["p1"]), several("p1"), several(1)
+    (True, False, False)
+    """
+    return not isinstance(value, str) and (hasattr(value, "__iter__") or hasattr(value, "__getitem__"))
 
 
 def listed(value: Any) -> list[Any]:
@@ -107,11 +134,12 @@ def listed(value: Any) -> list[Any]:
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """A hint for the end of an error about an unknown name: the nearest known one, or nothing.
 
-    >>> did_you_mean("setps", ["steps", "seed"])
-    " (did you mean 'steps'?)"
+    >>> did_you_mean("setps", ["steps", "seed"]), did_you_mean("BOTS", ["bots", "uniform"])
+    (" (did you mean 'steps'?)", " (did you mean 'bots'?)")
     """
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    names = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(str(name).lower(), names, n=1)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
 def check_name(what: str, name: object, known: Iterable[str]) -> None:
@@ -143,7 +171,7 @@ def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None
 def check_mapping(what: str, values: Any, kind: type | None = None) -> Mapping[str, Any]:
     """`values`, if they are a mapping, and of the fields of a dataclass, those that must be given among them."""
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{what} must be a mapping, got {values!r}")
+        raise ConfigError(f"{what} must be a mapping, got {shown(values)}")
     if kind is not None:
         known = {f.name: f for f in fields(kind)}
         check_options(what, values, known)

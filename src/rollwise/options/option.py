@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.options.checks import Filled, Range, check_text, did_you_mean
+from rollwise.options.checks import Filled, Range, check_text, did_you_mean, shown
 from rollwise.options.schedule import Schedule
 
 Number = Annotated[float, Range()]
@@ -123,7 +123,7 @@ class _Kind:
         else:
             good = True
         if not good:
-            raise ConfigError(f"{value!r} is of another type")
+            raise ConfigError(f"{shown(value)} is of another type")
         return value
 
 
@@ -194,7 +194,7 @@ class Option:
         if isinstance(value, Mapping) and any(get_origin(base) is dict for base in bases):
             for key in value:
                 check_text(f"a name in {self.name}", key)
-        raise ConfigError(f"{self.name} must be {self.describe()}, got {value!r}{self.nearest(value)}")
+        raise ConfigError(f"{self.name} must be {self.describe()}, got {shown(value)}{self.nearest(value)}")
 
     def nearest(self, value: Any) -> str:
         """A hint for the end of an error: the nearest of its choices; empty where it has none, or none is near.

@@ -9,9 +9,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.options import check_text
+from rollwise.options import check_text, shown
 from rollwise.prompt_ids import content_id
-from rollwise.tickets.outcome import shown
 
 Kind = Literal["run", "trl", "verl", "rows"]
 """A run of rollwise, TRL's logged completions, verl's dumped generations, or anything else."""

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import RewardError, StateError, TicketError
+from rollwise.options.checks import shown
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
-from rollwise.tickets.outcome import Outcome, outcomes_of, shown
+from rollwise.tickets.outcome import Outcome, outcomes_of
 from rollwise.tickets.ticket import (
     Entry,
     Incarnations,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import ConfigError, RewardError, TicketError
+from rollwise.options.checks import shown
 
 LARGEST_ADVANTAGE = 1e12
 """The largest size of an advantage that is taken.
@@ -20,9 +21,6 @@ LARGEST_ADVANTAGE = 1e12
 Far above those of any trainer: scaled ones stay below the square root of the group size, others below the range of the
 rewards. The squares of 2^53 of them have a finite sum (1e40), so no mean or variance that a curriculum makes overflows.
 """
-
-MOST = 2**53
-"""The greatest step or count that is taken: beyond it float64 skips numbers."""
 
 _NUMBERS = frozenset({bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64})
 
@@ -224,16 +222,3 @@ def flat_numbers(rows: list[Any]) -> tuple[np.ndarray, list[int]] | None:
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
-
-
-def shown(value: Any) -> str:
-    """`value` as one short line for an error message; its type where Python has no text of it.
-
-    >>> shown(["a", 1]), shown(10**5000)
-    ("['a', 1]", 'a value of type int')
-    """
-    try:
-        text = " ".join(repr(value).split())
-    except Exception:  # an int of more than 4,300 digits, or a foreign object
-        return f"a value of type {type(value).__name__}"
-    return text if len(text) <= 80 else f"{text[:77]}..."

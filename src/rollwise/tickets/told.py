@@ -9,17 +9,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rollwise.errors import RewardError
+from rollwise.options.checks import MOST, shown
 from rollwise.tickets.contrast import RANDOM_LANES
 from rollwise.tickets.evidence import Evidence, flat_advantages
 from rollwise.tickets.outcome import (
     LARGEST_ADVANTAGE,
-    MOST,
     LearnsFrom,
     Outcome,
     RewardSpec,
     flat_numbers,
     read_numbers,
-    shown,
 )
 from rollwise.tickets.ticket import Entry, Ticket, TicketStatus, is_continued
 

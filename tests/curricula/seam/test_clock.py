@@ -103,3 +103,12 @@ def test_the_clock_ends_the_step() -> None:
     assert all((now == then).all() for now, then in zip(curriculum.belief.parameters, before, strict=True))
     curriculum.advance(2)
     assert not all((now == then).all() for now, then in zip(curriculum.belief.parameters, before, strict=True))
+
+
+def test_a_step_beyond_all_numbers_is_refused_and_the_run_goes_on() -> None:
+    """From 2^63 on no outcome could be told, and the clock never goes back."""
+    curriculum = rw.Recommended(rw.PromptPool(ids=["a", "b"]))
+    for call in (lambda: curriculum.ask(1, step=2**63), lambda: curriculum.advance(2**53 + 1)):
+        with pytest.raises(rw.ConfigError, match=r"step must be a whole number >= 0 and at most 2\^53, got 9"):
+            call()
+    assert len(curriculum.tell([rw.Outcome(t.id, [0, 1]) for t in curriculum.ask(2)])) == 2

@@ -333,6 +333,26 @@ def test_a_method_that_chooses_a_prompt_twice_is_named_and_nothing_is_issued() -
     assert twice.metrics()["asked"] == twice.metrics()["probed"] == twice.metrics()["coverage"] == 0
 
 
+@pytest.mark.parametrize(
+    "chosen",
+    [None, np.array([0, 1]), *(Picks.of(slots, "own") for slots in (np.arange(5), np.array([-1]), np.array([5])))],
+)
+@pytest.mark.parametrize("how", ["ask", "probe"])
+def test_a_method_that_chooses_what_is_not_there_or_too_much_is_named(how: str, chosen: Any) -> None:
+    """More than was asked for were given out, row -1 was the last prompt, and all else ended in an IndexError."""
+
+    class Mine(rw.Curriculum):
+        def select(self, k: int) -> Picks:
+            return chosen  # type: ignore[no-any-return]
+
+        select_probes = select
+
+    mine = Mine(make_pool(5))
+    with pytest.raises(rw.ConfigError, match="Mine must choose at most 2 of the pool's rows 0 to 4, as Picks.of"):
+        getattr(mine, how)(2)
+    assert mine.open_tickets() == []
+
+
 def test_a_prompt_that_can_not_be_read_holds_nothing_for_good() -> None:
     class Disk(list[str]):
         broken = False

@@ -111,7 +111,8 @@ class Asking(Consulting):
         self.next_ask = wanted
         try:
             with self._freed_if_it_fails():
-                picks = self.select_probes(self._eligible(n))
+                most = self._eligible(n)
+                picks = self._read(self.select_probes(most), most)
                 self._check_picks(picks.slots)
                 self._hold(picks.slots)
                 tickets = self._issue(picks, step, self.probe_rollouts or n_rollouts, self.probe_purpose)

@@ -11,7 +11,7 @@ from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.flow import Flow
 from rollwise.errors import TicketError
 from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
-from rollwise.options import check_whole
+from rollwise.options import check_whole, several, shown
 
 
 class Consulting(Flow):
@@ -48,6 +48,8 @@ class Consulting(Flow):
             TicketError: a question that was never asked, named twice, an answer that is not text, or a prediction or
                 probability out of range. Nothing has changed then.
         """
+        if not several(answers):
+            raise TicketError(f"advise takes a list of Answer objects, got {shown(answers)}")
         checked: dict[str, Answer] = {}
         for answer in answers:
             if not isinstance(answer, Answer):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from rollwise.errors import ConfigError
+from rollwise.options import shown
 from rollwise.rng import RngStreams
 
 
@@ -102,6 +105,19 @@ class Picks:
 
 
 _NOBODY = Picks.of(np.empty(0, dtype=np.int64), "")
+
+
+def read_picks(picks: Any, *, most: int, pool: int, method: str) -> Picks:
+    """What a method's hook gave, if it is at most so many rows of the pool, in a `Picks`; else `ConfigError`."""
+    slots = np.asarray(picks.slots) if isinstance(picks, Picks) else np.empty(0)
+    good = slots.ndim == 1 and slots.dtype.kind in "iu" and len(slots) <= most
+    if not good or (len(slots) and not 0 <= slots.min() <= slots.max() < pool):
+        raise ConfigError(
+            f"{method} must choose at most {most} of the pool's rows 0 to {pool - 1}, as Picks.of(slots, lane) with an "
+            f"array of whole numbers, got {shown(slots if isinstance(picks, Picks) else picks)}. No ticket was issued"
+        )
+    chosen: Picks = picks if picks.slots is slots else replace(picks, slots=slots)
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.errors import TicketError
-from rollwise.options import check_ids
+from rollwise.options import check_ids, shown
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
@@ -107,9 +107,11 @@ class Telling(Asking):
         self.pool  # noqa: B018 - raises UnboundError
         if not self.wants_feedback:
             return 0
+        if not isinstance(gains, Mapping):
+            raise TicketError(f"feedback takes a mapping of ticket ids to gains, got {shown(gains)}")
         for ticket_id, gain in gains.items():
-            if not (isinstance(gain, int | float | np.number) and np.isfinite(gain)):
-                raise TicketError(f"the gain of ticket {ticket_id!r} must be a finite number, got {gain!r:.80}")
+            if not (isinstance(gain, int | float | np.integer | np.floating) and abs(gain) < 1e300):
+                raise TicketError(f"the gain of ticket {ticket_id!r} must be a finite number, got {shown(gain)}")
             if ticket_id not in self.awaiting:
                 raise TicketError(
                     f"ticket {ticket_id!r:.80} awaits no feedback: give it once, after the ticket was told, and "

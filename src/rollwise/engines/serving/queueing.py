@@ -11,8 +11,8 @@ from typing import TypeVar
 from rollwise.engines.serving.calls import Ask, Call, Tell, Told
 from rollwise.engines.serving.desk import Desk
 from rollwise.errors import TicketError
-from rollwise.options import check_number, check_text, check_whole
-from rollwise.tickets.outcome import Outcome, outcomes_of, shown
+from rollwise.options import check_number, check_text, check_whole, shown
+from rollwise.tickets.outcome import Outcome, outcomes_of
 from rollwise.tickets.ticket import Ticket
 
 T = TypeVar("T")
