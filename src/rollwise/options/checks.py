@@ -49,12 +49,13 @@ class Range:
     def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
         """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
         kinds = int | np.integer if whole else int | float | np.number
-        good = isinstance(value, kinds) and not isinstance(value, bool) and not math.isnan(value)
+        good = isinstance(value, kinds) and not isinstance(value, bool)
         if good and self.low <= value <= self.high:
             good = not (self.open_low and value == self.low) and not (self.open_high and value == self.high)
             if good:
                 return int(value) if whole else float(value)
-        raise ConfigError(f"{name} must be {self.words(whole=whole)}, got {value!r}")
+        far = f" and <= {self.high:g}" if good and value > self.high >= _FAR else ""
+        raise ConfigError(f"{name} must be {self.words(whole=whole)}{far}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ class Filled:
         return value
 
 
-def check_whole(name: str, value: Any, *, least: int) -> int:
-    """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
-    return int(Range(least).check(name, value, whole=True))
+def check_whole(name: str, value: Any, *, least: int, most: float = math.inf) -> int:
+    """`value` as an int; `ConfigError` unless it is a whole number in [least, most]."""
+    return int(Range(least, most).check(name, value, whole=True))
 
 
 def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:

@@ -3,12 +3,13 @@
 from rollwise.tickets.contrast import Contrast
 from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence, by_size
 from rollwise.tickets.ledger import Ledger
-from rollwise.tickets.outcome import LearnsFrom, Outcome, RewardSpec
+from rollwise.tickets.outcome import MOST, LearnsFrom, Outcome, RewardSpec
 from rollwise.tickets.ticket import Purpose, Ticket, TicketStatus
 from rollwise.tickets.told import Learner, Refused, TellReport
 
 __all__ = [
     "MIXED_TOLERANCE",
+    "MOST",
     "Contrast",
     "Evidence",
     "Learner",

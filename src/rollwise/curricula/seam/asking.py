@@ -12,7 +12,7 @@ from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.errors import ConfigError, ShortError
 from rollwise.options import check_ids, check_whole
-from rollwise.tickets.ticket import Ticket
+from rollwise.tickets import MOST, Ticket
 
 _NOBODY = np.empty(0, dtype=np.int64)
 
@@ -134,7 +134,7 @@ class Asking(Consulting):
             ConcurrentUseError: another call is running. Nothing has changed.
         """
         self.pool  # noqa: B018 - raises UnboundError
-        now = check_whole("step", step, least=self.step)
+        now = check_whole("step", step, least=self.step, most=MOST)
         self.owns_clock, self.step_begun = True, False
         self._move(now)
 

@@ -21,7 +21,7 @@ from rollwise.errors import ConfigError, UnboundError
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
-from rollwise.tickets import Contrast, Evidence, Ledger, Purpose, RewardSpec, Ticket
+from rollwise.tickets import MOST, Contrast, Evidence, Ledger, Purpose, RewardSpec, Ticket
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Flow(Method):
         self.pool  # noqa: B018 - raises UnboundError
         least = 0 if self.owns_clock else self.step
         if step is not None:
-            return check_whole("step", step, least=least)
+            return check_whole("step", step, least=least, most=MOST)
         return self.step if self.owns_clock or self.step_begun else self.step + 1
 
     def _begin(self, step: int | None) -> int:
