@@ -178,3 +178,12 @@ def test_a_tag_is_drawn_for_tickets_alone() -> None:
     assert first[0] == second[0] == 3
     assert first[1] != second[1]
     assert loaded[0].status(second[1]) == loaded[1].status(first[1]) == "foreign"
+
+
+def test_an_outcome_of_a_prompt_that_has_left_is_refused_with_that_reason() -> None:
+    curriculum = rw.Uniform(rw.PromptPool(ids=["stays", "leaves"]), seed=0)
+    of = {t.prompt_id: t.id for t in curriculum.ask(2)}
+    curriculum.rebind(rw.PromptPool(ids=["stays"]))
+    with pytest.raises(rw.TicketError, match="its prompt has left the pool"):
+        curriculum.tell([rw.Outcome(of["leaves"], [1.0])])
+    assert [curriculum.ticket_status(of[name]) for name in ("stays", "leaves")] == ["open", "told"]

@@ -118,3 +118,17 @@ def test_who_waits_is_drawn_at_random_each_time_it_qualifies() -> None:
         train(curriculum, 2)
     assert curriculum.metrics()["coverage"] == 1.0
     assert curriculum.columns["asked"].max() < 3 * 120 / 24
+
+
+def test_old_pilots_of_prompts_that_are_set_aside_do_not_bring_these_back() -> None:
+    """In a `Mixture`, which sets aside for its lanes. Such a prompt was chosen twice, which is an error."""
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(40)], columns={"category": ["broken"] * 36 + ["fine"] * 4})
+    pilot_commit = rw.PilotCommit(screen_rollouts=PILOTS, max_age=2, batches=40, rounds=1)
+    lanes = {"pilots": (0.5, pilot_commit), "uniform": (0.5, rw.Uniform())}
+    mixture = rw.Mixture(pool, lanes=lanes, rails="off", seed=0)
+    mixture.tell([rw.Outcome(t.id, [1, 0, 0, 1]) for t in mixture.probe(40, step=0, wanted=40)])
+    for step in range(1, 9):
+        tickets = mixture.ask(20 if step == 1 else 4, step=step)
+        broken = {t.id: int(t.prompt_id[1:]) < 36 for t in tickets}
+        assert step == 1 or {t.lane for t in tickets if broken[t.id]} <= {"retry-unscored"}
+        mixture.tell(rw.Outcome(t.id, [], failed=4) if broken[t.id] else rw.Outcome(t.id, [1, 0]) for t in tickets)

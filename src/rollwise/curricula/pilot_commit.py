@@ -106,7 +106,8 @@ class PilotCommit(
         super().end_step()
         since = self.columns["qualified"]
         old = np.flatnonzero((since >= 0) & (self.step - since > self.max_age) & ~self.ledger.open)
-        self.waiting.set(old, 0)
+        free = old[self.waiting.get(old) > 0]  # the others are set aside
+        self.waiting.set(free, 0)
         since[old] = -1
         self.n_waiting -= len(old)
-        self._release(old)
+        self.release(free)

@@ -66,13 +66,14 @@ class Range:
         """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
         kinds = int | np.integer if whole else int | float | np.integer | np.floating
         good = isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)
-        limit = " and at most 2^53" if good and whole and value > MOST else ""
-        if good and not limit and self.low <= value <= self.high:  # NaN is not
+        limit = min(self.high, MOST) if whole else self.high
+        if good and self.low <= value <= limit:  # NaN is not
             good = not (self.open_low and value == self.low) and not (self.open_high and value == self.high)
             with suppress(OverflowError):  # an int that no float can hold
                 if good:
                     return int(value) if whole else float(value)
-        raise ConfigError(f"{name} must be {self.words(whole=whole)}{limit}, got {shown(value)}")
+        far = f" and at most {'2^53' if limit == MOST else f'{limit:g}'}" if good and value > limit >= _FAR else ""
+        raise ConfigError(f"{name} must be {self.words(whole=whole)}{far}, got {shown(value)}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Filled:
 
 
 def check_whole(name: str, value: Any, *, least: int) -> int:
-    """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
+    """`value` as an int; `ConfigError` unless it is a whole number >= `least`, and at most 2^53."""
     return int(Range(least).check(name, value, whole=True))
 
 

@@ -92,6 +92,7 @@ class CurriculumConformance(
         curriculum = self.make(make_pool(5), seed=0)
         wrong: list[dict[str, Any]] = [
             *({"n": 0}, {"n": 2.5}, {"n": True}, {"n": 1, "step": -1}, {"n": 1, "n_rollouts": 0}),
+            *({"n": 1, "step": 2**53 + 1}, {"n": 1, "step": 10**400}),
             *({"n": 1, "exclude": None}, {"n": 1, "exclude": "p0"}, {"n": 1, "exclude": [["p0"]]}),
         ]
         check_refused(curriculum, ConfigError, lambda ask: curriculum.ask(**ask), wrong)

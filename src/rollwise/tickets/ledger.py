@@ -219,7 +219,10 @@ class Ledger:
             return entry
         name, status = shown(ticket_id), self.status(ticket_id)
         if status == "told":
-            raise TicketError(f"ticket {name} has been told already, or expired too long ago to be remembered")
+            raise TicketError(
+                f"ticket {name} has been told already, or expired too long ago to be remembered, or its prompt has "
+                "left the pool: drop its outcome"
+            )
         if status == "foreign":
             raise TicketError(
                 f"ticket {name} was issued by another incarnation of this curriculum, after the state that was loaded "

@@ -105,10 +105,16 @@ def test_the_clock_ends_the_step() -> None:
     assert not all((now == then).all() for now, then in zip(curriculum.belief.parameters, before, strict=True))
 
 
-def test_a_step_beyond_all_numbers_is_refused_and_the_run_goes_on() -> None:
-    """From 2^63 on no outcome could be told, and the clock never goes back."""
-    curriculum = rw.Recommended(rw.PromptPool(ids=["a", "b"]))
-    for call in (lambda: curriculum.ask(1, step=2**63), lambda: curriculum.advance(2**53 + 1)):
-        with pytest.raises(rw.ConfigError, match=r"step must be a whole number >= 0 and at most 2\^53, got 9"):
-            call()
-    assert len(curriculum.tell([rw.Outcome(t.id, [0, 1]) for t in curriculum.ask(2)])) == 2
+@pytest.mark.parametrize("step", [2**53 + 1, 2**63, 10**400], ids=["2^53+1", "2^63", "10^400"])
+def test_a_step_that_no_array_holds_is_refused(step: int) -> None:
+    """`ask` took it, and from then on no ticket could be told and no smaller step asked for."""
+    curriculum = rw.PrioritizedReplay(make_pool(9), seed=0)
+    with pytest.raises(rw.ConfigError, match=r"step must be a whole number >= 0 and at most 2\^53, got"):
+        curriculum.ask(2, step=step)
+    with pytest.raises(rw.ConfigError, match="step must be"):
+        curriculum.probe(2, step=step)
+    with pytest.raises(rw.ConfigError, match="step must be"):
+        curriculum.advance(step)
+    assert curriculum.step == 0
+    tickets = curriculum.ask(2, step=2**53)
+    assert len(curriculum.tell([rw.Outcome(t.id, [1.0, 0.0]) for t in tickets])) == 2
