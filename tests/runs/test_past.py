@@ -148,6 +148,17 @@ def test_columns_by_name_nested_ones_too(tmp_path: Path) -> None:
     assert past.categories == {"0": "1+", "1": "[1", "2": "no"}
 
 
+def test_categories_that_some_prompts_lack_are_left_out_with_a_note(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": p, "completion": "x", "reward": r, "category": c}
+        for p, c in (("a", "k"), ("b", None))
+        for r in (0, 1)
+    ]
+    past = read_past(write_jsonl(tmp_path / "log.jsonl", rows), columns=Columns(category="category"))
+    assert past.categories == {}
+    assert past.notes == [f"the categories are left out: 1 of 2 prompts have none, {past.groups[1].prompt_id!r} first"]
+
+
 def test_tokens_truncation_and_chats(tmp_path: Path) -> None:
     chat = [{"role": "user", "content": "1+1="}]
     rows = [

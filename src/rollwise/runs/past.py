@@ -206,7 +206,7 @@ class _Log:
             groups=sorted((g for g in parts if g.rewards), key=lambda g: g.step),
             prompts=prompts,
             columns={} if self.kind == "run" else _other_columns(lines, ids, self.reader.used()),
-            categories=_categories(lines, ids),
+            categories=_categories(lines, ids, notes),
             has_steps=has_steps,
             unit=unit,
             lanes=frozenset(str(line.row.get("lane")) for line in lines) if self.kind == "run" else frozenset(),
@@ -257,9 +257,15 @@ def _merge_screened(lines: list[Line]) -> tuple[list[Line], int]:
     return train, len(by_ticket) - len(train) - used
 
 
-def _categories(lines: list[Line], ids: list[str]) -> dict[str, str]:
+def _categories(lines: list[Line], ids: list[str], notes: list[str]) -> dict[str, str]:
+    """Each prompt's category; none, with a note, where some prompts have none."""
     found = {id_: line.category for line, id_ in zip(lines, ids, strict=True) if line.category is not None}
-    return found if len(found) == len(set(ids)) else {}
+    lacking = list(dict.fromkeys(id_ for id_ in ids if id_ not in found))
+    if not found or not lacking:
+        return found
+    known = len(found) + len(lacking)
+    notes.append(f"the categories are left out: {len(lacking)} of {known} prompts have none, {lacking[0]!r} first")
+    return {}
 
 
 def _other_columns(lines: list[Line], ids: list[str], used: set[str]) -> dict[str, dict[str, Any]]:

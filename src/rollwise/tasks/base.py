@@ -136,7 +136,10 @@ class Task(Declared, ABC):
         Raises:
             TaskError: this task has none.
         """
-        raise TaskError(f"task {self.name!r} has no demonstrations; start from a model that can already attempt it")
+        raise TaskError(
+            f"task {self.name!r} has no demonstrations; start from a model that can already attempt it (--model), or "
+            "write its method `demonstrations(n, seed, accuracy=None)`, as docs/tasks.md says"
+        )
 
 
 TASKS.base = Task

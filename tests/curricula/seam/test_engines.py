@@ -371,3 +371,19 @@ def test_a_prompt_that_can_not_be_read_holds_nothing_for_good() -> None:
         Disk.broken = False
         assert curriculum.metrics()["open"] == curriculum.metrics()["asked"] == curriculum.metrics()["probed"] == 0
         assert len(curriculum.ask(3)) == 3
+
+
+def test_a_method_of_ones_own_does_not_take_the_name_of_a_built_in() -> None:
+    with pytest.raises(rw.ConfigError, match="the name 'bots' is that of BOTS; give your class another one"):
+
+        class Mine(rw.BOTS, name="bots"):
+            pass
+
+    assert type(make_curriculum("bots")) is rw.BOTS
+    for _ in range(2):  # a notebook's cell, run again
+
+        class Again(rw.BOTS, name="bots of my own"):
+            pass
+
+    assert type(make_curriculum("bots of my own")) is Again
+    rw.CURRICULA.pop("bots of my own")

@@ -82,6 +82,9 @@ class Curriculum(Resumable):
         super().__init_subclass__(**more)
         cls.method_name, cls.paper, cls.needs = name, paper, needs
         if name is not None:
+            known = CURRICULA.get(name)  # a notebook may define its own class again
+            if known is not None and known.__module__.startswith("rollwise.") and cls.__module__ != known.__module__:
+                raise ConfigError(f"the name {name!r} is that of {known.__name__}; give your class another one")
             CURRICULA[name] = cls
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
