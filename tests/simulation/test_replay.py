@@ -9,10 +9,12 @@ import pytest
 
 import rollwise as rw
 from rollwise.runs.past_columns import Columns
-from rollwise.simulation import ReplayWorld, read_log, replay, simulate
+from rollwise.simulation import ReplayWorld, read_log, simulate, smoothing
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.replay import gamma_draw, kernel
+from rollwise.simulation.replay import gamma_draw
+from rollwise.simulation.run_log import RunLog
 from rollwise.simulation.runs import check
+from rollwise.simulation.smoothing import BANDWIDTHS, POOLINGS, Smoothing, kernel, log_likelihood
 
 RUN = Path(__file__).parent / "data/uniform-run"
 
@@ -74,20 +76,65 @@ def test_the_counts_by_hand(tmp_path: Path) -> None:
     assert counts[1].tolist() == pytest.approx([0.0, 0.0, 4.4261], abs=2e-4)
 
 
-def test_the_bandwidth_is_the_gap_between_visits(tmp_path: Path) -> None:
+def test_bandwidth_and_pooling_are_fitted_and_what_is_given_stays(tmp_path: Path) -> None:
     """4 groups of 3 prompts in 3 steps: 3 / (4 / 3) = 2.25 steps from a visit to the next."""
-    assert ReplayWorld(read_log(write_run(tmp_path / "run", GROUPS))).bandwidth == pytest.approx(2.25)
+    log = read_log(write_run(tmp_path / "run", GROUPS))
+    assert ReplayWorld(log).smoothing.bandwidth in [2.25 * width for width in BANDWIDTHS]
+    given = ReplayWorld(log, bandwidth=7.0, pooling=3.0)
+    assert (given.smoothing.bandwidth, given.pooling) == (7.0, 3.0)
+    assert ReplayWorld(log, bandwidth=7.0).pooling in POOLINGS
+
+
+def test_the_likelihood_of_a_group_that_is_left_out_by_hand(tmp_path: Path) -> None:
+    """Prompt a, bandwidth 2, pooling 2: (1, 2, 1) at step 1 has 0.6065 (0, 0, 3) of its other group, and of category x
+    without it (4, 0, 1.8196), of 5.8196: 2 (.6873, 0, .3127). So (1.3747, 0, 2.4449), the zero being 3.4e-10: the
+    likelihood is 1.3747 * 3.4e-10 * 1.0 * 2.4449 / (3.8196 4.8196 5.8196 6.8196).
+    """
+    near, less = Smoothing(read_log(write_run(tmp_path / "run", GROUPS)), 2.0), np.array([[1, 2, 1]])
+    others = near.of_prompts(np.array([0]), np.array([1])) - less
+    shares = near.shares(np.array([0]), np.array([1]), less=less)
+    assert others[0].tolist() == pytest.approx([0.0, 0.0, 1.8196], abs=1e-4)
+    assert shares[0].tolist() == pytest.approx([0.6873, 0.0, 0.3127], abs=1e-4)
+    hand = np.log(1.3746 * 3.4367e-10 * 2.4450 / (3.8196 * 4.8196 * 5.8196 * 6.8196))
+    assert log_likelihood(less, others + 2.0 * shares) == pytest.approx(hand, abs=1e-3)
+
+
+@pytest.mark.parametrize("visits", [1, 4])
+@pytest.mark.parametrize("kind", ["alike", "half hopeless", "most near 0 or 1"])
+def test_a_replay_has_the_contrast_of_its_log(kind: str, visits: int) -> None:
+    """With one pseudo-rollout prompts that are alike had 0.38 instead of 0.56, and one in five a contrast above 0.9."""
+    rng = np.random.default_rng(3)
+    rates = {
+        "alike": np.full(960, 0.1),
+        "half hopeless": np.where(np.arange(960) % 2, 0.0, 0.5),
+        "most near 0 or 1": rng.beta(0.4, 0.4, 960),
+    }[kind]
+    slot = np.concatenate([rng.permutation(960) for _ in range(visits)])
+    solved, step = rng.binomial(8, rates[slot]), np.arange(len(slot)) // 32 + 1
+    log = RunLog(
+        [str(i) for i in range(960)], [""] * 960, ["all"] * 960, {}, slot, step, np.stack([8 - solved, solved], axis=1),
+        np.array([0.0, 1.0]), (solved > 0) & (solved < 8), int(step.max()), 32, 8, "centred",
+    )  # fmt: skip
+    world, found = ReplayWorld(log, seed=0), []
+    for now in range(1, log.steps + 1):
+        world.step = now
+        found += (np.ptp(world.rollout(slot[step == now], 8), axis=1) > 0).tolist()
+    assert np.mean(found) == pytest.approx(log.effective_ratio, abs=0.045)
+    if kind == "alike":
+        assert world.pooling >= 64
+        rate = np.sort(world.success_rates(np.arange(960)))[-192:]
+        assert (1 - rate**8 - (1 - rate) ** 8).mean() < 0.72
 
 
 def test_a_long_log_does_not_hold_all_pairs_of_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """6 pairs at once are rows of the 4 x 4 pairs of steps 0 to 3, three times; the shares are the same."""
     log = read_log(write_run(tmp_path / "run", GROUPS))
-    whole = ReplayWorld(log).counts(np.arange(3), 2)
+    whole = ReplayWorld(log, bandwidth=2.25, pooling=1.0).counts(np.arange(3), 2)
     sizes: list[int] = []
-    monkeypatch.setattr(replay, "MOST_PAIRS", 6)
-    monkeypatch.setattr(replay, "kernel", lambda apart, h: sizes.append(apart.size) or kernel(apart, h))
-    assert ReplayWorld(log).counts(np.arange(3), 2) == pytest.approx(whole, rel=1e-12)
-    assert sizes[:-1] == [8, 4, 4]
+    monkeypatch.setattr(smoothing, "MOST_PAIRS", 6)
+    monkeypatch.setattr(smoothing, "kernel", lambda apart, h: sizes.append(apart.size) or kernel(apart, h))
+    assert ReplayWorld(log, bandwidth=2.25, pooling=1.0).counts(np.arange(3), 2) == pytest.approx(whole, rel=1e-12)
+    assert sizes[1:] == [8, 4, 4]
 
 
 def test_gamma_draws_are_distributed_as_they_should_and_continuous() -> None:

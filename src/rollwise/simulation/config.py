@@ -46,21 +46,21 @@ class Replay:
         run: folder of a run with uniform sampling, or a file or folder of other past rollouts; "{seed}" in it stands
             for the seed, where there is a log for each.
         columns: what the columns of other past rollouts are called, as in {reward_column: score}.
-        bandwidth: over how many steps a prompt's groups count together; by default the mean number between two visits.
-        pooling: pseudo-rollouts that the category adds to a prompt's own.
+        bandwidth: over how many steps a prompt's groups count together; fitted to the log by default.
+        pooling: pseudo-rollouts that the category adds to a prompt's own; fitted to the log by default.
     """
 
     run: str
     columns: Columns | None = None
     bandwidth: float | None = None
-    pooling: float = 1.0
+    pooling: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.run, str):
             raise ConfigError(f"replay.run must be a run's folder, got {self.run!r}")
-        if self.bandwidth is not None:
-            check_number("replay.bandwidth", self.bandwidth, low=0.0, high=1e9, open_low=True)
-        check_number("replay.pooling", self.pooling, low=0.0, high=1e9, open_low=True)
+        for name in ("bandwidth", "pooling"):
+            if getattr(self, name) is not None:
+                check_number(f"replay.{name}", getattr(self, name), low=0.0, high=1e9, open_low=True)
 
     def folder(self, seed: int) -> str:
         """The log's folder for a seed."""

@@ -2,14 +2,14 @@
 
 A curriculum asks for prompt i at step s and is given rewards as that prompt earned them in the log about that time:
 
-1. counts: each logged group of the prompt, at step s', counts exp(-((s - s') / h)^2 / 2); h, the bandwidth, is by
-   default the mean number of steps between two visits to a prompt.
+1. counts: each logged group of the prompt, at step s', counts exp(-((s - s') / h)^2 / 2); h is the bandwidth.
 2. pooling: the prompt's counts of each level of reward, and `pooling` pseudo-rollouts in the proportions that its
    category had at step s (the same kernel over the category's groups), are the parameters of a Dirichlet.
 3. a rate: one draw from it says how likely each level is. A prompt's draw has the same underlying random numbers at
    every step, so a prompt is what it is throughout, and changes only as the log says.
 4. rewards: the group is drawn from these rates.
 
+Bandwidth and pooling are by default those under which groups that are left out are most likely (`smoothing`).
 The policy gets better by steps of the log, whatever the curriculum asks for.
 """
 
@@ -25,18 +25,7 @@ from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import advantages
 from rollwise.simulation.run_log import RunLog
-
-MOST_PAIRS = 2**22
-"""Pairs of steps whose distance is held at once."""
-
-
-def kernel(apart: np.ndarray, bandwidth: float) -> np.ndarray:
-    """exp(-(apart / bandwidth)^2 / 2), any shape: how much a group this many steps away counts.
-
-    >>> kernel(np.array([0.0, 2.0, -4.0]), 2.0).round(4).tolist()
-    [1.0, 0.6065, 0.1353]
-    """
-    return np.asarray(np.exp(-0.5 * np.square(apart / bandwidth)))
+from rollwise.simulation.smoothing import fitted
 
 
 def gamma_draw(shape: np.ndarray, normal: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -63,55 +52,34 @@ class ReplayWorld:
 
     Args:
         log: from `read_log`.
-        bandwidth: of the kernel, in steps; by default the mean number of steps between two visits to a prompt.
-        pooling: pseudo-rollouts from the category.
+        bandwidth: of the kernel, in steps; fitted by default.
+        pooling: pseudo-rollouts from the category; fitted by default.
         seed: of the rates and rewards.
 
     Raises:
         ConfigError: a number out of range.
     """
 
-    def __init__(self, log: RunLog, *, bandwidth: float | None = None, pooling: float = 1.0, seed: int = 0) -> None:
-        n, visits = len(log.ids), len(log.slot) / len(log.ids)
+    def __init__(
+        self, log: RunLog, *, bandwidth: float | None = None, pooling: float | None = None, seed: int = 0
+    ) -> None:
         self.log = log
-        self.bandwidth = log.steps / visits if bandwidth is None else bandwidth
-        check_number("bandwidth", self.bandwidth, low=0.0, high=1e9, open_low=True)
-        self.pooling = check_number("pooling", pooling, low=0.0, high=1e9, open_low=True)
+        for name, value in (("bandwidth", bandwidth), ("pooling", pooling)):
+            if value is not None:
+                check_number(name, value, low=0.0, high=1e9, open_low=True)
         self.seed = check_seed(seed)
-        self.categories = tuple(sorted(set(log.category)))
-        number = {name: i for i, name in enumerate(self.categories)}
-        self.category = np.array([number[name] for name in log.category], dtype=np.int64)
+        self.smoothing, self.pooling = fitted(log, bandwidth, pooling)
+        self.categories, self.category = self.smoothing.categories, self.smoothing.category
         columns = {"category": np.array(log.category, dtype=object), **log.columns}
         self.pool = PromptPool(ids=log.ids, prompts=log.prompts, columns=columns)
         self.step = 1
-        self._order = np.argsort(log.slot, kind="stable")
-        self._starts = np.searchsorted(log.slot[self._order], np.arange(n + 1))
-        self._pooled = self._category_shares()
-        rng, shape = stream_generator(self.seed, "replay-rates"), (n, len(log.levels))
+        rng, shape = stream_generator(self.seed, "replay-rates"), (len(log.ids), len(log.levels))
         self._normal, self._uniform = rng.standard_normal(shape), rng.random(shape)
         self._rollouts = stream_generator(self.seed, "replay-rollouts")
 
-    def _category_shares(self) -> np.ndarray:
-        """Share of each level in each category at each step of the log, (T + 1, C, L)."""
-        log, shape = self.log, (self.log.steps + 1, len(self.categories), len(self.log.levels))
-        counts = np.zeros(shape)
-        np.add.at(counts, (log.step, self.category[log.slot]), log.counts)
-        steps = np.arange(shape[0])
-        parts = np.array_split(steps, -(-(shape[0] ** 2) // MOST_PAIRS))  # of 100,000 steps all pairs are 80 GB
-        near = (kernel(part[:, None] - steps, self.bandwidth) for part in parts)
-        smooth = np.concatenate([np.tensordot(part, counts, axes=1) for part in near])
-        return np.asarray((smooth + 1e-9) / (smooth + 1e-9).sum(axis=2, keepdims=True))
-
     def counts(self, slots: np.ndarray, step: int) -> np.ndarray:
         """The parameters of K prompts' Dirichlets at a step, (K, L): own counts and the category's pseudo-rollouts."""
-        lengths = self._starts[slots + 1] - self._starts[slots]
-        of = np.repeat(np.arange(len(slots)), lengths)
-        within = np.arange(len(of)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        groups = self._order[np.repeat(self._starts[slots], lengths) + within]
-        own = np.zeros((len(slots), len(self.log.levels)))
-        weights = kernel(self.log.step[groups] - step, self.bandwidth)
-        np.add.at(own, of, weights[:, None] * self.log.counts[groups])
-        return np.asarray(own + self.pooling * self._pooled[step, self.category[slots]])
+        return self.smoothing.of_prompts(slots, step) + self.pooling * self.smoothing.shares(slots, step)
 
     def rates(self, slots: np.ndarray) -> np.ndarray:
         """How likely each level of reward is for K prompts now, (K, L); rows add up to 1."""
