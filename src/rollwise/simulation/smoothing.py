@@ -28,7 +28,7 @@ NEAR = 0.01
 MOST_GROUPS = 4096
 """Most groups that a fit looks at."""
 MOST_PAIRS = 2**22
-"""Pairs of steps whose distance is held at once."""
+"""Pairs of steps, or of groups, whose distance is held at once."""
 
 
 def kernel(apart: np.ndarray, bandwidth: float) -> np.ndarray:
@@ -83,6 +83,13 @@ class Smoothing:
         self._starts = np.searchsorted(log.slot[self._order], np.arange(len(log.ids) + 1))
 
     @cached_property
+    def some(self) -> np.ndarray:
+        """The rows of the groups that a fit looks at, evenly spaced."""
+        n = len(self.log.slot)
+        most = min(n, MOST_GROUPS, max(64, MOST_PAIRS * len(self.log.ids) // n))  # each is paired with its prompt's
+        return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
+
+    @cached_property
     def of_categories(self) -> np.ndarray:
         """The counts of each category at each step, (T + 1, C, L)."""
         log, shape = self.log, (self.log.steps + 1, len(self.categories), len(self.log.levels))
@@ -111,15 +118,15 @@ class Smoothing:
 
     def likelihoods(self, poolings: Sequence[float]) -> list[float]:
         """For each number of pseudo-rollouts the mean log-likelihood of groups that are left out in turn."""
-        log, groups = self.log, _some(len(self.log.slot))
+        log, groups = self.log, self.some
         slots, steps, counts = log.slot[groups], log.step[groups], log.counts[groups]
         others = np.maximum(self.of_prompts(slots, steps) - counts, 0.0)
         shares = self.shares(slots, steps, less=counts)
         return [log_likelihood(counts, others + pooling * shares) for pooling in poolings]
 
-    def contrasts(self, poolings: Sequence[float]) -> np.ndarray:
+    def contrast_errors(self, poolings: Sequence[float]) -> np.ndarray:
         """For each number of pseudo-rollouts how far the contrast of the replayed groups is from the log's, (A,)."""
-        log, groups = self.log, _some(len(self.log.slot))
+        log, groups = self.log, self.some
         slots, steps, counts = log.slot[groups], log.step[groups], log.counts[groups]
         own, shares, sizes = self.of_prompts(slots, steps), self.shares(slots, steps), counts.sum(axis=1)
         found = float(((counts > 0).sum(axis=1) > 1).mean())
@@ -136,11 +143,6 @@ def fitted(log: RunLog, bandwidth: float | None, pooling: float | None) -> tuple
         return made[0], poolings[0]
     likely = [smoothing.likelihoods(poolings) for smoothing in made]
     best = max(range(len(made)), key=lambda i: max(likely[i]))
-    off = made[best].contrasts(poolings)
+    off = made[best].contrast_errors(poolings)
     near = np.flatnonzero(off <= off.min() + NEAR)
     return made[best], poolings[max(near, key=lambda i: likely[best][i])]
-
-
-def _some(n: int) -> np.ndarray:
-    """The rows of at most `MOST_GROUPS` of n groups, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_GROUPS)).astype(np.int64))
