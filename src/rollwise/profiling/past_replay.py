@@ -36,12 +36,11 @@ def replay(past: PastRollouts, spec: RewardSpec) -> dict[str, Any]:
     except RollwiseError as error:
         return {"why": str(error)}
     steps = min(log.steps, max(1, MOST_GROUPS // log.batch))
-    fit = ReplayWorld(log)
     found, marks = dict[str, list[float]](), dict[str, str | None]()
     for name, method in DEFAULT_METHODS.items():
         found[name] = []
         for seed in range(SEEDS):
-            world = ReplayWorld(log, bandwidth=fit.smoothing.bandwidth, pooling=fit.pooling, seed=seed)
+            world = ReplayWorld(log, seed=seed)
             curriculum, happened = play(method, world, seed, (steps, log.batch, log.group_size), **_budget(log, steps))
             found[name].append(happened.contrast())
             marks[name] = idle_mark(curriculum, world)

@@ -9,7 +9,7 @@ A curriculum asks for prompt i at step s and is given rewards as that prompt ear
    every step, so a prompt is what it is throughout, and changes only as the log says.
 4. rewards: the group is drawn from these rates.
 
-Bandwidth and pooling are by default those under which groups that are left out are most likely (`smoothing`).
+Bandwidth and pooling are fitted to the log by default (`smoothing`).
 The policy gets better by steps of the log, whatever the curriculum asks for.
 """
 

@@ -20,7 +20,7 @@ MOST_LEVELS = 21
 """Most levels of reward that are kept apart; continuous rewards are rounded to this many evenly spaced ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunLog:
     """The groups of a run: J of them, of N prompts.
 

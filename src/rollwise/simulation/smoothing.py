@@ -1,8 +1,8 @@
-"""What a log says of a prompt at a step: counts of rewards about that time, and how far to look for them.
+"""What a log says of a prompt at a step: counts of rewards about that time, and a number of pseudo-rollouts.
 
-Both are fitted to the log, with up to 4,096 of its groups. The bandwidth h of the kernel is the one under which groups
-that are left out in turn are most likely, given the others. Under a Dirichlet with parameters a (L,) a group of n
-rollouts that earned c (L,) has the likelihood, but for a factor that does not depend on a,
+Both bandwidth and pseudo-rollouts are fitted, with up to 4,096 of the log's groups. The bandwidth of the kernel is the
+one under which groups that are left out in turn are most likely, given the others. Under a Dirichlet with parameters a
+(L,) a group of n rollouts that earned c (L,) has the likelihood, but for a factor that does not depend on a,
 
     prod over l of a_l (a_l + 1) ... (a_l + c_l - 1)  /  (A (A + 1) ... (A + n - 1)),      A = sum of a.
 
@@ -13,7 +13,7 @@ those that come within 0.01 of the nearest it is the most likely one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -83,11 +83,13 @@ class Smoothing:
         self._starts = np.searchsorted(log.slot[self._order], np.arange(len(log.ids) + 1))
 
     @cached_property
-    def some(self) -> np.ndarray:
-        """The rows of the groups that a fit looks at, evenly spaced."""
-        n = len(self.log.slot)
-        most = min(n, MOST_GROUPS, max(64, MOST_PAIRS * len(self.log.ids) // n))  # each is paired with its prompt's
-        return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
+    def sample(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Of the groups that a fit looks at, evenly spaced: slots, steps, counts (K, L), and their prompts' (K, L)."""
+        log, n = self.log, len(self.log.slot)
+        most = min(n, MOST_GROUPS, max(64, MOST_PAIRS * len(log.ids) // n))  # each is paired with its prompt's
+        groups = np.unique(np.linspace(0, n - 1, most).astype(np.int64))
+        slots, steps = log.slot[groups], log.step[groups]
+        return slots, steps, log.counts[groups], self.of_prompts(slots, steps)
 
     @cached_property
     def of_categories(self) -> np.ndarray:
@@ -118,21 +120,19 @@ class Smoothing:
 
     def likelihoods(self, poolings: Sequence[float]) -> list[float]:
         """For each number of pseudo-rollouts the mean log-likelihood of groups that are left out in turn."""
-        log, groups = self.log, self.some
-        slots, steps, counts = log.slot[groups], log.step[groups], log.counts[groups]
-        others = np.maximum(self.of_prompts(slots, steps) - counts, 0.0)
-        shares = self.shares(slots, steps, less=counts)
+        slots, steps, counts, own = self.sample
+        others, shares = np.maximum(own - counts, 0.0), self.shares(slots, steps, less=counts)
         return [log_likelihood(counts, others + pooling * shares) for pooling in poolings]
 
     def contrast_errors(self, poolings: Sequence[float]) -> np.ndarray:
         """For each number of pseudo-rollouts how far the contrast of the replayed groups is from the log's, (A,)."""
-        log, groups = self.log, self.some
-        slots, steps, counts = log.slot[groups], log.step[groups], log.counts[groups]
-        own, shares, sizes = self.of_prompts(slots, steps), self.shares(slots, steps), counts.sum(axis=1)
+        slots, steps, counts, own = self.sample
+        shares, sizes = self.shares(slots, steps), counts.sum(axis=1)
         found = float(((counts > 0).sum(axis=1) > 1).mean())
         return np.array([abs(contrast(own + a * shares, sizes) - found) for a in poolings])
 
 
+@lru_cache(maxsize=1)  # the worlds of a log differ by their seeds alone
 def fitted(log: RunLog, bandwidth: float | None, pooling: float | None) -> tuple[Smoothing, float]:
     """The smoothing of a log and its pseudo-rollouts; what is given stays."""
     gap = log.steps * len(log.ids) / len(log.slot)  # from a visit to the next

@@ -108,7 +108,11 @@ _NOBODY = Picks.of(np.empty(0, dtype=np.int64), "")
 
 
 def read_picks(picks: Any, *, most: int, pool: int, method: str) -> Picks:
-    """What a method's hook gave, if it is at most so many rows of the pool, in a `Picks`; else `ConfigError`."""
+    """Check what a method's `select` or `select_probes` returned: a `Picks` of at most `most` rows of the pool.
+
+    Raises:
+        ConfigError: it is no `Picks`, or has too many rows, or rows that are not in the pool.
+    """
     slots = np.asarray(picks.slots) if isinstance(picks, Picks) else np.empty(0)
     good = slots.ndim == 1 and slots.dtype.kind in "iu" and len(slots) <= most
     if not good or (len(slots) and not 0 <= slots.min() <= slots.max() < pool):
