@@ -65,27 +65,12 @@ class ActorCurator(
 ):
     """Draws prompts by a learned policy, whose reward is what the optimiser step gained on each prompt.
 
-    *Actor-Curator: Co-adaptive Curriculum Learning via Policy-Improvement Bandits* (arXiv 2602.20532). The gain of a
-    prompt is u = mean over its rollouts of (probability after the step / before it) x advantage, the first-order
-    improvement of the policy on it. The curator's policy over a set of candidates is trained by online mirror descent
-    with negative entropy, by gains weighted with one over the probability of having been drawn. It is idle for the
-    first steps, then learns for a few before it chooses.
+    *Actor-Curator: Co-adaptive Curriculum Learning via Policy-Improvement Bandits* (arXiv 2602.20532). A prompt's gain
+    is u = mean over its rollouts of (probability after the step / before it) x advantage. The curator, a policy over
+    candidates, learns from it by online mirror descent, with importance weights.
 
-    The abstract, summaries and the authors' release were read; equations 5 to 7 were not. What is ours:
-
-    - The curator is linear in the standardised vectors, not a language model of 0.6 billion parameters. With `hidden`
-      it is a network of two layers, whose first has fixed random weights (`RandomLayer`). Mirror descent then adds
-      `learning_rate` times the gain's estimated coefficients to those of the logits; see `estimated_gain`.
-    - Gains are divided by their root mean square, as they are small. A step is shortened so that no logit of its
-      prompts moves by more than `clip`, in place of the paper's clip of the policy's ratio.
-    - A share `explore` of the draws is uniform, so that importance weights are at most candidate_multiplier / explore.
-      The release draws as many as there are candidates in the most probable 90 %, and the rest of the batch uniformly.
-    - A gain is that of the last step alone. The release takes the mean of a prompt's last ten.
-
-    Gains come by `Curriculum.feedback`, which the trainers of `rollwise.training` call after each optimiser step. They
-    read the rollouts once more with the new weights, and take the ratio of a rollout by the mean of its tokens'
-    log-ratios, as GSPO does. In a simulation, where there are no tokens, a rollout stands for its outcome: its ratio is
-    that of the probabilities of being right, or wrong. Without feedback it draws uniformly for ever.
+    Gains come by `Curriculum.feedback`, which the trainers of `rollwise.training` call after each optimiser step.
+    Without it, prompts are drawn uniformly. What was read of the paper, and what is ours, is in docs/decisions.md.
 
     Args:
         pool: with a column of vectors, (N, d).

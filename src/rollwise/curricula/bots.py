@@ -52,23 +52,17 @@ class BOTS(
         sampling: "thompson" draws a rate from each belief; "mean" takes the belief's mean.
         target: p*, the success rate sought (section 3.4: 0.5).
         acquisition: "target", or the greatest "variance" of a score or "uncertainty" of the belief, as in `Selector`.
-        implicit: "interpolation" (section 3.3), "kernel" (E.2), "none"; "auto" interpolates if there are references;
-            "judge:NAME", a name in `rollwise.estimators.IMPLICIT`, an `ImplicitEvidence` or a `Judge`; or a list.
+        implicit: "interpolation" (section 3.3), "kernel" (E.2), "none", "judge:NAME", or others; see docs/curricula.md.
         implicit_shares: of a list of sources, the share of the pseudo-rollouts that each has; equal by default.
-        references: the columns with the pass rates of the weak and of the strong reference, as in ["weak", "strong"];
-            or two positions in `reference_pass_rates`, where it has more. By default that column is the pair.
-        belief: "beta"; "gaussian" for continuous rewards and "dirichlet" for graded ones (appendix E.4.1); a name in
-            `rollwise.estimators.BELIEFS`, or a `Conjugate`.
-        prior: alpha_0, beta_0 (1, 1); of a Gaussian mu_0, sigma_0 (0.5, 0.5); a count a level of a Dirichlet (1 each).
-            One for each prompt (table 5): "references", "difficulty" or a column; see `prior_from_pool`.
+        references: columns of the weak and the strong reference, or two positions in `reference_pass_rates`.
+        belief: "beta", "gaussian" (continuous rewards) or "dirichlet" (graded; appendix E.4.1), or a `Conjugate`.
+        prior: of all prompts (alpha_0 = beta_0 = 1), or "references", "difficulty" or a column of each (table 5).
         prior_strength: rollouts that a rate stands for in a prior for each prompt (default 4).
         levels: of a Dirichlet: the scores that rewards take (default 0, 0.1, 1).
         reward_sd: of a Gaussian: sigma, the standard deviation of a rollout's score (default 0.25).
-        adaptive: lambda and rho move from the given values on (appendix E.4.2): True: they follow the outcomes;
-            "score": the score on the evaluation set, which a trainer gives by `note_score`; see `Adaptation`.
+        adaptive: lambda and rho follow the outcomes (True), or the evaluation's "score" (appendix E.4.2).
         capability: mu_t of a batch: "ratio" of means (section 3.3), or "least-squares" over its prompts.
-        capability_by: a column of domains, as "category": each has a coefficient, shrunk to the common one; None: one
-            for all (the paper's); see `Interpolation`.
+        capability_by: a column of domains, each with a coefficient of its own; None: one for all (the paper's).
         momentum: gamma of the capability coefficient (section 3.3; no number there, 0.9 in the authors' release).
         least_gap: a batch whose references differ by less leaves the coefficient unchanged; see `capability`.
         kernel_temperature: tau of equation 9, or "fit": fitted to each batch (the paper gives none).

@@ -32,23 +32,11 @@ class DOTS(
 
     Sun et al. 2025, *Improving Data Efficiency for LLM Reinforcement Fine-tuning Through Difficulty-targeted Online
     Data Selection and Rollout Replay* (arXiv 2506.05316). A prompt's success rate is an attention-weighted mean of the
-    references', over standardised embeddings: softmax(<e, e'> / sqrt(d) / kernel_temperature). The batches until the
-    next reference set are drawn without replacement by softmax(-|p~ - target| / temperature).
+    references', over standardised embeddings. The batches until the next reference set are drawn without replacement by
+    softmax(-|p~ - target| / temperature).
 
-    The references come by `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`). A loop that never
-    calls `probe` has no reference set: the last batch takes its place, as in BOTS.
-
-    Where it departs from the paper:
-
-    - The embeddings are the pool's. The paper trains an adapter of them and, with it, Platt scaling of the predictions,
-      on the rates of other models (section 4.1; the release fits a line besides). Here the kernel's temperature is
-      fitted to the references instead, as in BOTS: at the paper's 1, embeddings without the adapter that share a
-      direction imply the same rate for every prompt. Without both, the paper's predictions correlate with the truth by
-      0.07 to 0.27, not 0.70 to 0.78. If you have such an adapter, give its output as the embedding.
-    - Its rollout replay would be the trainer's part; there is none here.
-
-    It is written as the setting of BOTS with lambda = rho = 1 and no posterior sampling, in which a belief is the
-    references' evidence alone. `DOTS.bots` is BOTS's proxy for it.
+    The references come by `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`). Where this departs
+    from the paper is in docs/decisions.md. `DOTS.bots` is BOTS's proxy for it.
 
     Args:
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".

@@ -57,15 +57,7 @@ class DPS(
         mu <- Phi mu                                            after mu was set to the state, where one was seen
 
     xi holds the expected transition from the belief before into the state seen, and is 0 for a prompt without outcomes.
-    The prompts of greatest mu(partly solved) are taken. As counts fade to alpha_0, a prompt that was not rolled out for
-    long is believed like a new one, with 1/3 for each state; so it comes again.
-
-    The paper was read in summaries with its equations. The rule, and its settings, are those of the authors' release
-    (its mathematics scripts: lambda 0.7, 32 candidates a prompt; Countdown and Geometry: 0.5 and 8). As there, the
-    first group of a prompt also counts as a transition, from the uniform belief.
-
-    Two things are ours. A group of graded rewards is partly solved if its rewards differ; else solved if all are. Where
-    one step has several groups of a prompt that show different states, it is partly solved.
+    The prompts of greatest mu(partly solved) are taken. What was read, and what is ours, is in docs/decisions.md.
 
     Args:
         pool: any prompts.

@@ -71,16 +71,8 @@ class GaussianTarget(
     rollouts of training do not change them. The target of a domain is a Gaussian over pass rates, whose mean falls
     linearly over the training steps. Prompts that the profile solved always are left out while there are others.
 
-    The report says neither the Gaussian's mean nor its width; so the defaults are ours. Pass rates are rounded to
-    levels; the level of each place is drawn in proportion to the Gaussian there, among those that have a prompt left
-    (Llama-Nemotron, arXiv 2505.00949, fills places without one from the levels that have most); then a prompt of the
-    level uniformly, each once before any comes again.
-
-    The report profiles again when progress stops. With `patience=5` that is after five evaluations without a better
-    score, which a trainer gives by `note_score`. Probes then measure the whole pool with the present policy, where the
-    report takes the best checkpoint; they are charged. The new pass rates hold from the next `ask` on, and the target
-    goes from `start` to `end` anew. A prompt whose probe gave no outcome keeps its old rate; a loop that makes no
-    probes keeps them all. A profile made by hand is put into the data, and the state loaded.
+    With `patience`, probes measure the whole pool anew when progress stops, and the target begins again. What the
+    report leaves open, and what was decided, is in docs/decisions.md.
 
     Args:
         pool: needs `pass_rate`, or `difficulty`: one minus the pass rate, or any numbers, whose quantiles count then.

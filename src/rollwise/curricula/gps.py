@@ -85,16 +85,8 @@ class GPS(
 
         sum over S of -(p - target)^2  +  lambda x (distances within S, and to the batches before),
 
-    where p is predicted from the prompt's embedding and from a latent z, which stands for the last batch.
-
-    The paper's abstract and introduction were read, and the rest in summaries. The objective is the paper's; the rest
-    is ours:
-
-    - The paper's predictor is a generative model of 20 million parameters, trained by a variational bound, and p its
-      mean over draws of z. Ours is a ridge regression on random features of the vectors, and z one number: the error
-      that the ridge still makes on the last batch, shrunk. Its mean is known, so nothing is drawn.
-    - Distances are cosine distances, by their means; see `Diversity`. lambda and all other defaults are ours.
-    - The paper's candidates are the whole pool, 40,000 prompts; here 8 for each prompt, drawn at random.
+    where p is predicted from the prompt's embedding and from a latent z, which stands for the last batch. The objective
+    is the paper's. Its predictor and its defaults are ours; see docs/decisions.md.
 
     Args:
         pool: with a column of vectors, (N, d).

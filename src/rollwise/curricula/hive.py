@@ -35,20 +35,13 @@ class HIVE(
 ):
     """A history method takes candidates; those with at least the median prompt entropy are rolled out.
 
-    HIVE (Wu et al. 2026, *Train at the Moving Edge*, arXiv 2603.25184, version 2). Past outcomes say what was hard when
-    a prompt was last tried. The prompt's entropy under the present policy is to tell which are still worth it:
+    HIVE (Wu et al. 2026, *Train at the Moving Edge*, arXiv 2603.25184, version 2). Stage 1 takes candidates by past
+    outcomes. Stage 2 keeps those whose entropy is at least the median of the step's candidates so far; if they are too
+    few, the rest has the greatest entropy below it:
 
         H(x) = mean over the prompt's tokens t, but the first, of the entropy of pi(. | x_<t)
 
-    Stage 1 goes through the pool and skips, at random, prompts whose last groups had no contrast: `GRESO`, with the
-    same probabilities, targets and settings. Stage 2 keeps those whose entropy is at least the median of the step's
-    candidates so far, in the order of stage 1. If they are too few, the rest has the greatest entropy below it. After
-    the rollouts the paper filters groups and refills as GRESO does: the gate `DynamicSampling(sizing="ratio")`.
-
-    Of the paper's own text, the abstract and the introduction were read; the rest in a specification by others who
-    reproduced it, which quotes sections 3.2, 3.3 and appendix B.3. By that appendix the paper's runs differ from the
-    rule of section 3.3: they leave out the quarter of the greatest entropy and keep the half after it. That is not done
-    here. The weight of the entropy of past responses, which a curriculum is not told, is 0 in the paper's runs.
+    What was read of the paper, and where its own runs differ from this rule, is in docs/decisions.md.
 
     Args:
         pool: needs what `history` needs.

@@ -37,15 +37,11 @@ class PREPO(
 ):
     """Trains on the prompts of each candidate batch whose perplexity fits the progress, at first the lowest.
 
-    The perplexity schedule of PREPO (Sun et al. 2025, *Efficient Reinforcement Learning for Large Language Models with
-    Intrinsic Exploration*, arXiv 2511.00794). At progress rho in [0, 1], with the present policy pi,
+    The perplexity schedule of PREPO (Sun et al. 2025, arXiv 2511.00794); what was read of the paper, and what is left
+    out, is in docs/decisions.md. At progress rho in [0, 1], with the present policy pi,
 
         P(x) = exp(-mean over the prompt's tokens t of log pi(x_t | x_<t))
         l(rho) = floor(rho (|B| - K))       of the candidate batch B, sorted by P, the prompts l to l + K - 1 train
-
-    The equations were read in a summary of the first version, not in the paper's own text; so was the comparison with a
-    random fifth of the data, whence m = 5. The paper's second part is left out: it multiplies the policy loss of a
-    rollout by its mean token entropy over that of all, which needs a weight of each rollout in the trainer's loss.
 
     Args:
         pool: needs what `history` needs.

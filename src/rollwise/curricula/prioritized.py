@@ -52,8 +52,7 @@ class PrioritizedReplay(
         explore_unit: what is drawn uniformly: a whole "batch" (section 5), or each "prompt" of its own (section 4.2).
         explore_from: "heap", as in section 5; "all" includes both pools, as in the authors' fork.
         draw: "heap" takes the highest priorities; "proportional" draws by priority from a sum tree (section 4.2).
-        exponent: of the priority in a proportional draw: 0 is uniform, more than 1 nearer the heap (section 4.2). It
-            has no effect on the heap, which uses the order of the priorities alone.
+        exponent: of the priority in a proportional draw: 0 is uniform, more than 1 nearer the heap (section 4.2).
         staleness: added to the priority for each step since a prompt was last rolled out (section 4.2).
 
     >>> pool = PromptPool(ids=["a", "b", "c"])

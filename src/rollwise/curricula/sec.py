@@ -57,7 +57,6 @@ class SEC(
     Args:
         pool: needs `category`, or `embedding` for clusters, or `difficulty` for quantiles.
         category: the column whose values are the categories; several: each combination is one (SEC-2D, section 3.3).
-            Given with clusters or quantiles, each combination with these is one; `["category"]` for that column.
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
         advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's
