@@ -159,7 +159,7 @@ def test_a_runs_rollouts_by_their_file_are_read_as_the_run_says(tmp_path: Path) 
     (run / "rewards.json").write_text('{"low": 0.0, "high": 1.0, "solved_at": 0.5}')
     (run / "config.yaml").write_text("max_completion_length: 10\n")
     for place in (run, run / "rollouts.jsonl"):
-        numbers = run_past(PastConfig(rollouts=str(place), out=str(tmp_path / "out"))).numbers
+        numbers = run_past(PastConfig(rollouts=str(place), out=str(tmp_path / f"of-{place.name}"))).numbers
         assert (numbers["pass_rate"]["mean"], numbers["tokens"]["truncated"]) == (0.5, 1.0)
 
 
@@ -223,3 +223,14 @@ def test_nothing_of_a_models_profile_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "out/groups.jsonl").write_text("")
     with pytest.raises(ConfigError, match="holds the profile of a model; give another folder with --out"):
         profile(tmp_path, ROWS)
+
+
+def test_nothing_of_another_logs_profile_is_overwritten(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rollouts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    configs = [PastConfig(rollouts=str(tmp_path / name / "rollouts.jsonl"), out=str(tmp_path / "out")) for name in "ab"]
+    first = run_past(configs[0]).numbers
+    with pytest.raises(ConfigError, match=r"holds the profile of '.*a/rollouts.jsonl'; give another folder with --out"):
+        run_past(configs[1])
+    assert run_past(configs[0]).numbers == first  # its own may be made again

@@ -10,7 +10,7 @@ from rollwise.profiling.config import PastConfig
 from rollwise.profiling.finished import Profile
 from rollwise.profiling.past_replay import replay
 from rollwise.profiling.past_summary import PastSummary
-from rollwise.profiling.tables import table_rows, write_numbers, write_table
+from rollwise.profiling.tables import check_folder, table_rows, write_numbers, write_table
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts, read_past
 from rollwise.runs.past_columns import Columns
@@ -45,9 +45,8 @@ def run_past(config: PastConfig) -> Profile:
         ConfigError: options that don't fit, or columns that can't be found.
         StateFileError: the log is not there, or a line of it can't be read.
     """
-    if (config.folder / "groups.jsonl").exists():
-        raise ConfigError(f"{str(config.folder)!r} holds the profile of a model; give another folder with --out")
     past = read_past(config.rollouts, config)
+    check_folder(config.folder, past.path)
     place = past.path if past.path.is_dir() else past.path.parent  # a run's rollouts.jsonl means the run
     run = read_run(place) if past.kind == "run" and (place / METRICS_FILE).is_file() else None
     if run is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,16 @@ PROFILE_FILE = "profile.json"
 Row = dict[str, Any]
 By = Literal["pass_rate", "mean_score"]
 _Place = str | os.PathLike[str]
+
+
+def check_folder(folder: Path, log: Path) -> None:
+    """Refuse a folder with the profile of a model or of another log, which a profile of `log` would overwrite."""
+    held = "a model" if (folder / "groups.jsonl").exists() else None
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged
+        other = json.loads((folder / PROFILE_FILE).read_text())["data"]
+        held = held or (None if Path(other).resolve() == log.resolve() else repr(other))
+    if held is not None:
+        raise ConfigError(f"{str(folder)!r} holds the profile of {held}; give another folder with --out")
 
 
 def write_numbers(folder: _Place, numbers: Mapping[str, Any]) -> None:
