@@ -353,6 +353,15 @@ def test_a_method_that_chooses_what_is_not_there_or_too_much_is_named(how: str, 
     assert mine.open_tickets() == []
 
 
+def test_a_method_that_forgets_its_base_is_told_so() -> None:
+    class Mine(rw.Uniform):
+        def __init__(self, pool: rw.PromptPool) -> None:
+            self.mine = pool
+
+    with pytest.raises(rw.ConfigError, match=r"Mine.__init__ must call super\(\).__init__\(pool\)"):
+        Mine(make_pool(5)).ask(2)
+
+
 def test_a_prompt_that_can_not_be_read_holds_nothing_for_good() -> None:
     class Disk(list[str]):
         broken = False

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from rollwise.errors import ConcurrentUseError
+from rollwise.errors import ConcurrentUseError, ConfigError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +40,10 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
     @functools.wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        lock = self.busy.lock  # of now: the call may exchange all attributes of the object
+        try:
+            lock = self.busy.lock  # of now: the call may exchange all attributes of the object
+        except AttributeError:
+            raise ConfigError(f"{type(self).__name__}.__init__ must call super().__init__(pool)") from None
         if not lock.acquire(blocking=False):
             raise ConcurrentUseError(
                 f"{method.__name__} was called while another call on this {type(self).__name__} was running, and "
