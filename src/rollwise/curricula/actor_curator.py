@@ -70,7 +70,7 @@ class ActorCurator(
     candidates, learns from it by online mirror descent, with importance weights.
 
     Gains come by `Curriculum.feedback`, which the trainers of `rollwise.training` call after each optimiser step.
-    Without it, prompts are drawn uniformly. What was read of the paper, and what is ours, is in docs/decisions.md.
+    Without it, prompts are drawn uniformly. The paper's equations 5 to 7 could not be read; see docs/decisions.md.
 
     Args:
         pool: with a column of vectors, (N, d).

@@ -57,7 +57,8 @@ class DPS(
         mu <- Phi mu                                            after mu was set to the state, where one was seen
 
     xi holds the expected transition from the belief before into the state seen, and is 0 for a prompt without outcomes.
-    The prompts of greatest mu(partly solved) are taken. What was read, and what is ours, is in docs/decisions.md.
+    The prompts of greatest mu(partly solved) are taken. The paper was read in summaries, and the authors' release; what
+    is ours is in docs/decisions.md.
 
     Args:
         pool: any prompts.

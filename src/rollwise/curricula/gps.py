@@ -86,7 +86,7 @@ class GPS(
         sum over S of -(p - target)^2  +  lambda x (distances within S, and to the batches before),
 
     where p is predicted from the prompt's embedding and from a latent z, which stands for the last batch. The objective
-    is the paper's. Its predictor and its defaults are ours; see docs/decisions.md.
+    is the paper's, the predictor ours. Of the paper, abstract and introduction could be read; see docs/decisions.md.
 
     Args:
         pool: with a column of vectors, (N, d).

@@ -41,7 +41,7 @@ class HIVE(
 
         H(x) = mean over the prompt's tokens t, but the first, of the entropy of pi(. | x_<t)
 
-    What was read of the paper, and where its own runs differ from this rule, is in docs/decisions.md.
+    Abstract and introduction were read, the rest in a specification by others. docs/decisions.md says what differs.
 
     Args:
         pool: needs what `history` needs.

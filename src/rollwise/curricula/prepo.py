@@ -37,8 +37,8 @@ class PREPO(
 ):
     """Trains on the prompts of each candidate batch whose perplexity fits the progress, at first the lowest.
 
-    The perplexity schedule of PREPO (Sun et al. 2025, arXiv 2511.00794); what was read of the paper, and what is left
-    out, is in docs/decisions.md. At progress rho in [0, 1], with the present policy pi,
+    The perplexity schedule of PREPO (Sun et al. 2025, arXiv 2511.00794), read in a summary; docs/decisions.md says what
+    is left out. At progress rho in [0, 1], with the present policy pi,
 
         P(x) = exp(-mean over the prompt's tokens t of log pi(x_t | x_<t))
         l(rho) = floor(rho (|B| - K))       of the candidate batch B, sorted by P, the prompts l to l + K - 1 train
