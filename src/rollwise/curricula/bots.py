@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 
 from rollwise.acquisition import ACQUISITIONS, nearness
-from rollwise.curricula.families.implied import (
-    Implicit,
-    bind_evidence,
-    checked_rates,
-    described,
-    interpolates,
-    make_evidence,
-    need_predictions,
-)
-from rollwise.curricula.families.ranked import Believing, Draw
+from rollwise.curricula.families.implied import Implicit, WithEvidence, checked_rates, described, make_evidence
+from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.errors import ConfigError
 from rollwise.estimators import (
     Adaptation,
     BetaBelief,
@@ -36,7 +25,7 @@ from rollwise.pool import PromptPool
 
 
 class BOTS(
-    Believing,
+    WithEvidence,
     name="bots",
     paper="*Bayesian Online Task Selection*, equations 1-5, 8-11, appendix E.4",
     needs="`reference_pass_rates` (weak, strong), without which it is its paper's ablation rho = 0; or `embedding`",
@@ -73,7 +62,6 @@ class BOTS(
         update: "all" beliefs each step, or only those of the prompts with outcomes ("told").
     """
 
-    belief: Conjugate
     saved_if_set = frozenset({"implicit_shares", "references", "prior_strength", "capability_by"})
 
     def __init__(
@@ -117,25 +105,6 @@ class BOTS(
         self.draw_by(draw, temperature, candidate_multiplier)
         super().__init__(pool, options=described(implicit=implicit, belief=belief), **core)
 
-    def build(self) -> None:
-        super().build()
-        self.adaptation = copy.deepcopy(self.adaptation)
-        placed = [name for name in ("references", "capability_by") if self.options.get(name) is not None]
-        if placed and self.priors.column != "references" and not interpolates(self.evidence_maker):
-            implicit = self.options["implicit"]
-            raise ConfigError(f"{placed[0]} is of the interpolation, and there is none with implicit={implicit!r}")
-        self.priors = self.priors.bound(self.pool)
-        self.priors.begin(self.belief, self.pool, np.arange(len(self.pool)))
-        self.evidence_source = bind_evidence(
-            self.evidence_maker,
-            self.pool,
-            auto=self.options["implicit"] == "auto",
-            weight=self.adaptation.given["implicit_weight"],
-            seed=lambda: int(self.rng["implicit"].integers(2**63)),
-        )
-        if self.adaptation.adaptive is True:
-            need_predictions(self.evidence_source)
-
     # ---- tell: equations 1 to 5. `observe` adds the counts of equation 2 ----
 
     def _updated(self) -> list[np.ndarray]:
@@ -152,9 +121,6 @@ class BOTS(
             n=float(count.mean()),
             told_only=self.update == "told",
         )
-
-    def note_score(self, score: float) -> None:
-        self.adaptation.note_score(score)
 
     def end_step(self) -> None:
         self.learn()
@@ -206,26 +172,3 @@ class BOTS(
         if self.acquisition == "target":
             return nearness(self.rates(slots), self.target)
         return ACQUISITIONS[self.acquisition](*self.moments(slots))
-
-    # ---- metrics, saving ----
-
-    def own_metrics(self) -> dict[str, float]:
-        return {
-            "belief_mean": float(self.belief.mean().mean()),
-            "belief_size": float(self.belief.effective_size().mean()),
-            **self.evidence_source.metrics(),
-            **self.adaptation.metrics(),
-        }
-
-    def own_state(self) -> dict[str, Any]:
-        kept = dict(self.evidence_source.state_dict())
-        own = {"capability": kept.pop("capability", None), "adaptation": self.adaptation.state_dict()}
-        return {**super().own_state(), **own, **({"implicit": kept} if kept else {}), **self.priors.state_dict()}
-
-    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        kept, source = {"capability": state["capability"], **state.get("implicit", {})}, self.evidence_source
-        if source.state_dict().keys() <= kept.keys():  # else it begins anew, of other options
-            source.load_state_dict(kept)
-        self.priors.load(state, self.belief, self.pool, added)
-        self.adaptation.load_state_dict(state["adaptation"])
-        super().load_own_state(state, added)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from rollwise.curricula.families.ranked import Believing
 from rollwise.errors import ConfigError
-from rollwise.estimators import IMPLICIT, Blend, ImplicitEvidence, Interpolation, Kernel, NoEvidence
+from rollwise.estimators import (
+    IMPLICIT,
+    Adaptation,
+    Blend,
+    Conjugate,
+    ImplicitEvidence,
+    Interpolation,
+    Kernel,
+    NoEvidence,
+    Priors,
+)
 from rollwise.estimators.references import pass_rate_columns
 from rollwise.judges import Judge, Prompts, make_judge
 from rollwise.options import Declared, Schedule
@@ -191,3 +203,58 @@ def checked_rates(source: ImplicitEvidence, slots: np.ndarray, rates: np.ndarray
             f"{type(source).__name__}.rates must give {n} numbers in [0, 1] (NaN: nothing is known), got {found!r:.80}"
         )
     return implied
+
+
+class WithEvidence(Believing):
+    """A method with implicit evidence: what it binds, reports and saves.
+
+    A subclass sets `adaptation`, `priors` and `evidence_maker` in its `__init__`.
+    """
+
+    belief: Conjugate
+    adaptation: Adaptation
+    priors: Priors
+    evidence_maker: ImplicitEvidence
+
+    def build(self) -> None:
+        super().build()
+        self.adaptation = copy.deepcopy(self.adaptation)
+        placed = [name for name in ("references", "capability_by") if self.options.get(name) is not None]
+        if placed and self.priors.column != "references" and not interpolates(self.evidence_maker):
+            implicit = self.options["implicit"]
+            raise ConfigError(f"{placed[0]} is of the interpolation, and there is none with implicit={implicit!r}")
+        self.priors = self.priors.bound(self.pool)
+        self.priors.begin(self.belief, self.pool, np.arange(len(self.pool)))
+        self.evidence_source = bind_evidence(
+            self.evidence_maker,
+            self.pool,
+            auto=self.options["implicit"] == "auto",
+            weight=self.adaptation.given["implicit_weight"],
+            seed=lambda: int(self.rng["implicit"].integers(2**63)),
+        )
+        if self.adaptation.adaptive is True:
+            need_predictions(self.evidence_source)
+
+    def note_score(self, score: float) -> None:
+        self.adaptation.note_score(score)
+
+    def own_metrics(self) -> dict[str, float]:
+        return {
+            "belief_mean": float(self.belief.mean().mean()),
+            "belief_size": float(self.belief.effective_size().mean()),
+            **self.evidence_source.metrics(),
+            **self.adaptation.metrics(),
+        }
+
+    def own_state(self) -> dict[str, Any]:
+        kept = dict(self.evidence_source.state_dict())
+        own = {"capability": kept.pop("capability", None), "adaptation": self.adaptation.state_dict()}
+        return {**super().own_state(), **own, **({"implicit": kept} if kept else {}), **self.priors.state_dict()}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        kept, source = {"capability": state["capability"], **state.get("implicit", {})}, self.evidence_source
+        if source.state_dict().keys() <= kept.keys():  # else it begins anew, of other options
+            source.load_state_dict(kept)
+        self.priors.load(state, self.belief, self.pool, added)
+        self.adaptation.load_state_dict(state["adaptation"])
+        super().load_own_state(state, added)
