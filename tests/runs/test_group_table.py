@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from rollwise.runs.group_table import GroupTable, group_table, numbers_in
+from rollwise.runs.solved import SolvedRule
+from rollwise.tickets.outcome import RewardSpec
 
 
 def table(*rows: dict[str, Any]) -> GroupTable:
@@ -34,7 +36,7 @@ def test_columns_by_hand() -> None:
     assert groups.all_bad.tolist() == [False, False, True, False]
     assert groups.train.tolist() == [True, False, True, True]
     np.testing.assert_array_equal(groups.predicted, [0.25, np.nan, np.nan, np.nan])
-    assert groups.in_unit_range
+    assert groups.has_scores
 
 
 def test_screened_rollouts_belong_to_the_group_but_not_to_the_prediction() -> None:
@@ -53,7 +55,18 @@ def test_the_solved_mark(rewards: list[list[float]], mark: float, solved: list[f
     groups = table(*({"step": 1, "rewards": own} for own in rewards))
     assert (groups.rule.at, groups.rule.guessed) == (mark, True)
     assert groups.solved.tolist() == solved
-    assert groups.in_unit_range == (max(map(max, rewards)) <= 1 and min(map(min, rewards)) >= 0)
+    assert groups.has_scores == (max(map(max, rewards)) <= 1 and min(map(min, rewards)) >= 0)
+
+
+def test_expectations_are_of_scores() -> None:
+    """Of the range -1 to 3, rewards -1, -1, 1, 3 are scores 0, 0, 1/2, 1: mean 3/8, variance 11/64."""
+    rule = SolvedRule.of(RewardSpec(low=-1, high=3))
+    groups = group_table([(1, {"step": 1, "predicted": 0.5, "rewards": [-1, -1, 1, 3]})], rule)
+    assert groups.mean.tolist() == [0.5]
+    assert groups.own_mean.tolist() == [0.375]
+    assert groups.own_variance.tolist() == [0.171875]
+    assert groups.has_scores
+    assert not group_table([(1, {"rewards": [-1, 3.1]})], rule).has_scores
 
 
 def test_odd_values_count_as_absent() -> None:
@@ -68,7 +81,7 @@ def test_odd_values_count_as_absent() -> None:
     assert groups.lanes == ["3"]
     assert groups.train.all()
     assert len(table()) == 0
-    assert table().in_unit_range
+    assert table().has_scores
 
 
 def test_numbers_in() -> None:

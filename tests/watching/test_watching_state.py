@@ -5,6 +5,7 @@ import math
 import pytest
 
 from rollwise.runs.solved import SolvedRule
+from rollwise.tickets.outcome import RewardSpec
 from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_state
@@ -16,6 +17,9 @@ from rollwise.watching.state import by_category, lane_shares, pool_sizes, recent
 def group(rewards: tuple[float | None, ...] = (0.0, 1.0), **values: object) -> GroupLine:
     defaults = {"step": 1, "lane": "a", "category": None, "purpose": "train", "predicted": None}
     return GroupLine(**{**defaults, "prompt": "", "text": "", **values}, rewards=rewards)  # type: ignore[arg-type]
+
+
+ZERO_TO_ONE = SolvedRule.guess(1.0)
 
 
 def history(*rows: dict[str, float], **config: object) -> History:
@@ -33,7 +37,7 @@ def test_calibration_by_hand() -> None:
     differ by 0.25 too: variance 0.0625. High predictions go with high means, on two points: correlation 1.
     """
     groups = [group((1.0, 1.0), predicted=0.75)] * 4 + [group((0.0, 1.0), predicted=0.25)] * 4
-    found = calibrate(groups)
+    found = calibrate(groups, ZERO_TO_ONE)
     assert found is not None
     assert (found.groups, found.brier, found.constant) == (8, 0.0625, 0.0625)
     assert found.correlation == pytest.approx(1.0)
@@ -47,18 +51,27 @@ def test_what_is_no_prediction_is_not_judged() -> None:
         group((None, None), predicted=0.5),
         group((0.0, 1.0), predicted=1.0625),  # of a Gaussian, say; it ended the view
     ]
-    found = calibrate(good + left_out)
+    found = calibrate(good + left_out, ZERO_TO_ONE)
     assert found is not None
     assert (found.groups, found.brier, found.constant) == (8, 0.0, 0.0)
     assert math.isnan(found.correlation)
-    assert calibrate(good[:7]) is None
-    assert calibrate(good * 100, most=10).groups == 10  # type: ignore[union-attr]
+    assert calibrate(good[:7], ZERO_TO_ONE) is None
+    assert calibrate(good * 100, ZERO_TO_ONE, most=10).groups == 10  # type: ignore[union-attr]
 
 
 def test_beliefs_about_rewards_beyond_0_and_1_are_not_judged() -> None:
     """Predictions are scores: of rewards -1 and 1 a half is right here. Judged by the groups of 1 alone, all failed."""
     groups = [group((1.0, 1.0), predicted=0.5)] * 8 + [group((-1.0, -1.0), predicted=0.5)] * 8
-    assert calibrate(groups) is None
+    assert calibrate(groups, ZERO_TO_ONE) is None  # a run that does not say its range
+
+
+def test_beliefs_about_rewards_in_another_range_are_judged_as_scores() -> None:
+    """Rewards -1 and 1 are the scores 0 and 1: predicted a half, each is off by a half, and so is the constant."""
+    groups = [group((1.0, 1.0), predicted=0.5)] * 8 + [group((-1.0, -1.0), predicted=0.5)] * 8
+    found = calibrate(groups, SolvedRule.of(RewardSpec(low=-1, high=1)))
+    assert found is not None
+    assert (found.groups, found.brier, found.constant) == (16, 0.25, 0.25)
+    assert calibrate(groups, SolvedRule.of(RewardSpec(low=0, high=1))) is None
 
 
 def timed(*rows: tuple[int, float, float, float], evaluated: tuple[int, ...] = ()) -> History:

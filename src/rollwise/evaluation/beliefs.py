@@ -40,10 +40,10 @@ class Beliefs:
 
 
 def beliefs_of(groups: GroupTable) -> Beliefs | None:
-    """The groups to judge the beliefs by, of any purpose; None if too few, or if rewards are not scores in [0, 1]."""
+    """The groups to judge the beliefs by, of any purpose; None if too few, or if rewards are out of their range."""
     kept = np.isfinite(groups.predicted) & np.isfinite(groups.own_mean)
     kept &= (groups.predicted >= 0) & (groups.predicted <= 1)
-    if not groups.in_unit_range or np.count_nonzero(kept) < FEWEST_BELIEFS:
+    if not groups.has_scores or np.count_nonzero(kept) < FEWEST_BELIEFS:
         return None
     outcome = np.clip(groups.own_mean[kept], 0, 1)  # rounding
     return Beliefs(groups.step[kept], groups.predicted[kept], outcome, groups.mixed[kept])

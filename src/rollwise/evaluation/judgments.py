@@ -135,13 +135,13 @@ def variance_predictions(groups: GroupTable) -> FloatArray:
 def predictions_of(groups: GroupTable, *, lanes: Sequence[str] | None = None) -> Predictions | None:
     """The groups to judge predictions by: asked for to train on, with two own rewards or more; of some lanes, or all.
 
-    None if they are too few, or if rewards are not scores in [0, 1], whose variances can't exceed 1/4.
+    None if they are too few, or if rewards are out of their range: variances of scores in [0, 1] can't exceed 1/4.
     """
     predicted = variance_predictions(groups)
     kept = groups.train & np.isfinite(predicted) & np.isfinite(groups.own_variance)
     if lanes is not None:
         kept &= in_lanes(groups, lanes)
-    if not groups.in_unit_range or np.count_nonzero(kept) < FEWEST_PREDICTIONS:
+    if not groups.has_scores or np.count_nonzero(kept) < FEWEST_PREDICTIONS:
         return None
     realised = np.minimum(groups.own_variance[kept], MAX_VARIANCE)  # rounding
     return Predictions(groups.step[kept], predicted[kept], realised, groups.mixed[kept])
@@ -179,7 +179,7 @@ def selection_gain(groups: GroupTable) -> SelectionGain | None:
     known = np.isfinite(groups.own_variance)
     judged = groups.own_variance[known & in_lanes(groups, (JUDGED_LANE,))]
     blind = groups.own_variance[known & in_lanes(groups, BLIND_LANES)]
-    if min(judged.size, blind.size) < FEWEST_PREDICTIONS or not groups.in_unit_range:
+    if min(judged.size, blind.size) < FEWEST_PREDICTIONS or not groups.has_scores:
         return None
     return SelectionGain(
         judged=float(judged.mean()),

@@ -96,10 +96,10 @@ def group_sizes(sizes: ArrayLike, believed: ArrayLike, realised: ArrayLike) -> G
 def sizes_of(groups: GroupTable) -> GroupSizes | None:
     """The sizes of a run's groups that were asked for to train on; None where all are of one size.
 
-    Beliefs are of rewards in [0, 1]; other runs have none here.
+    Without beliefs where rewards are out of the run's range, or of [0, 1] if it says none.
     """
     kept = groups.train & (groups.size > 0)
-    believed = groups.predicted if groups.in_unit_range else np.full(len(groups), np.nan)
+    believed = groups.predicted if groups.has_scores else np.full(len(groups), np.nan)
     return group_sizes(groups.size[kept], believed[kept], groups.solved[kept])
 
 

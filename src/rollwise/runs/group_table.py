@@ -29,8 +29,8 @@ _REAL = ("mean", "low", "best", "predicted", "predicted_variance", "own_mean", "
 class GroupTable:
     """M rollout groups in the order of `rollouts.jsonl`.
 
-    Rewards are raw. A group's are those of its own rollouts and of the ones that were screened for it before; failed
-    rollouts have none.
+    Rewards are raw; a score is 0 for the least possible reward and 1 for the greatest. A group's rewards are those of
+    its own rollouts and of the ones that were screened for it before; failed rollouts have none.
 
     Attributes:
         line: (M,) its line in the file, from 1.
@@ -47,8 +47,8 @@ class GroupTable:
         solved: (M,) share of the rewards that are solved by `rule`; NaN where there is none.
         predicted: (M,) the mean score expected when it was asked for; NaN where nothing was.
         predicted_variance: (M,) the scores' variance expected then; NaN where nothing was.
-        own_mean: (M,) mean reward of the ticket's own rollouts, which both expectations were about.
-        own_variance: (M,) variance of their rewards, divided by n (METIS, equation 3); NaN for fewer than two.
+        own_mean: (M,) mean score of the ticket's own rollouts, which both expectations were about.
+        own_variance: (M,) variance of their scores, divided by n (METIS, equation 3); NaN for fewer than two.
         lengths: (M, 2, 2) of the ticket's own rollouts with a reward: how many are unsolved and solved, and the tokens
             of each; 0 where the line has no lengths.
         prompts: ids.
@@ -113,10 +113,10 @@ class GroupTable:
         return np.asarray(self.train & (self.step != NO_STEP))
 
     @property
-    def in_unit_range(self) -> bool:
-        """Whether all rewards lie in [0, 1], so that rewards are scores."""
+    def has_scores(self) -> bool:
+        """Whether all rewards lie in the range that the run says, else in [0, 1], so that scores do too."""
         seen = self.judged
-        return bool(np.all(self.low[seen] >= -SAME_REWARD) and np.all(self.best[seen] <= 1 + SAME_REWARD))
+        return not seen.any() or self.rule.fits(float(self.low[seen].min()), float(self.best[seen].max()))
 
 
 def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> GroupTable:
@@ -152,8 +152,8 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
         best=best,
         predicted=real["predicted"],
         predicted_variance=real["predicted_variance"],
-        own_mean=real["own_mean"],
-        own_variance=real["own_variance"],
+        own_mean=(real["own_mean"] - rule.low) / rule.span,
+        own_variance=real["own_variance"] / rule.span**2,
         lengths=np.stack([unsolved, solved]).transpose(2, 0, 1),
         solved=np.where(whole["count"] > 0, reached, np.nan),
         prompts=list(names["prompt"]),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rollwise.evaluation.calibration import baseline_brier_score, brier_score, pearson_correlation
-from rollwise.runs.solved import SAME_REWARD
+from rollwise.runs.solved import SolvedRule
 from rollwise.watching.history import GroupLine
 
 # Predictions that are judged.
@@ -32,8 +32,8 @@ class Calibration:
     correlation: float
 
 
-def calibrate(groups: Sequence[GroupLine], most: int = JUDGED_GROUPS) -> Calibration | None:
-    """Judge the last `most` predictions of groups for training; None where rewards are not scores in [0, 1].
+def calibrate(groups: Sequence[GroupLine], rule: SolvedRule, most: int = JUDGED_GROUPS) -> Calibration | None:
+    """Judge the last `most` predictions of groups for training; None where rewards are out of their range.
 
     As in the report, one such reward among the groups is enough, and a prediction outside [0, 1] is not judged.
     The Brier score (Brier 1950) of group means, beside that of the constant that would have been best in hindsight,
@@ -41,11 +41,11 @@ def calibrate(groups: Sequence[GroupLine], most: int = JUDGED_GROUPS) -> Calibra
     """
     known = [(g.predicted, g.scored) for g in groups if g.purpose == "train" and g.predicted is not None and g.scored]
     judged = [(belief, own) for belief, own in known if 0.0 <= belief <= 1.0][-most:]
-    scores = [reward for group in groups for reward in group.scored]
-    if len(judged) < FEWEST_JUDGED or min(scores) < -SAME_REWARD or max(scores) > 1.0 + SAME_REWARD:
+    rewards = [reward for group in groups for reward in group.scored]
+    if len(judged) < FEWEST_JUDGED or not rule.fits(min(rewards), max(rewards)):
         return None
     predicted = [belief for belief, _ in judged]
-    outcomes = [min(max(statistics.fmean(own), 0.0), 1.0) for _, own in judged]
+    outcomes = [min(max(rule.score(statistics.fmean(own)), 0.0), 1.0) for _, own in judged]
     return Calibration(
         groups=len(judged),
         brier=brier_score(predicted, outcomes),

@@ -14,7 +14,7 @@ from rich.text import Text
 from rollwise.runs.lines import scientific
 from rollwise.watching.glyphs import Glyphs, sparkline
 from rollwise.watching.held_out import HeldOut
-from rollwise.watching.history import GroupLine, one_line
+from rollwise.watching.history import one_line
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
 from rollwise.watching.snapshot import Signal, Snapshot
@@ -96,7 +96,7 @@ def render_run(snapshot: Snapshot, canvas: Canvas) -> RenderableType:
     spaced = free - len(blocks) >= _FEWEST_ROWS + 1
     groups = min(len(snapshot.groups), free - 1 - (len(blocks) if spaced else 0))
     if groups > 0:
-        blocks.append(_groups(snapshot.groups[:groups], canvas))
+        blocks.append(_groups(snapshot, groups, canvas))
     gap = [Text("")] if spaced else []
     return Group(blocks[0].body, *(part for block in blocks[1:] if block.height for part in (*gap, block.body)))
 
@@ -250,10 +250,11 @@ def _rooms(longest: Sequence[int], room: int) -> list[int]:
     return [min(need, fair + left) if need > fair else need for need in longest]
 
 
-def _groups(groups: Sequence[GroupLine], canvas: Canvas) -> Block:
-    """The newest groups; `said` is the mean score that was predicted, where one was."""
+def _groups(snapshot: Snapshot, newest: int, canvas: Canvas) -> Block:
+    """The newest groups; `said` is the mean score that was predicted, where one was, and `got` the one that came."""
+    groups, (low, high) = snapshot.groups[:newest], snapshot.reward_range
     believed = ["" if group.predicted is None else f"{group.predicted:.2f}" for group in groups]
-    got = [f"{sum(group.scored) / len(group.scored):.2f}" if group.scored else "" for group in groups]
+    got = [f"{(sum(own) / len(own) - low) / (high - low):.2f}" if (own := group.scored) else "" for group in groups]
     lane = min(max(len(group.lane) for group in groups), max(10, canvas.width // 4))
     rollouts = min(max(7, *(len(group.rewards) for group in groups)), max(8, canvas.width // 8))
     step = max(4, len(str(groups[0].step)))
@@ -267,7 +268,7 @@ def _groups(groups: Sequence[GroupLine], canvas: Canvas) -> Block:
             str(group.step),
             Text(group.lane),
             *(numbers if said else numbers[1:]),
-            Text(sparkline(rewards, rollouts, canvas.glyphs, low=0.0, high=1.0), style="cyan"),
+            Text(sparkline(rewards, rollouts, canvas.glyphs, low=low, high=high), style="cyan"),
             Text.assemble(group.prompt, (f" {canvas.glyphs.to} ", "dim"), group.text),
         )
     return Block(table, len(groups) + 1)

@@ -89,6 +89,7 @@ class Snapshot:
         spent: what it has cost.
         alarms: what is worth a look, one line each.
         groups: the newest groups, newest first.
+        reward_range: the least and the greatest possible reward.
         judge: None where no judge chose.
         replay: None where there is no prioritized replay.
         held_out: None where the evaluations' prompts have no categories.
@@ -111,6 +112,7 @@ class Snapshot:
     spent: Spent
     alarms: tuple[str, ...]
     groups: tuple[GroupLine, ...]
+    reward_range: tuple[float, float]
     judge: JudgeState | None = None
     replay: ReplayState | None = None
     held_out: HeldOut | None = None

@@ -23,6 +23,8 @@ from rollwise.reports.run.starved import find_waiting
 from rollwise.reports.run.tables import belief_table, kinds_table, waiting_section
 from rollwise.runs.group_table import group_table
 from rollwise.runs.lines import read_lines_at
+from rollwise.runs.solved import SolvedRule
+from rollwise.tickets.outcome import RewardSpec
 
 RunMaker = Callable[..., Path]
 
@@ -154,6 +156,17 @@ def test_beliefs_by_hand() -> None:
     html = belief_table(groups)
     for said in ["0.025", "always expecting the mean, 0.250, would score 0.062", "60.0 % less", "10 groups"]:
         assert said in html
+
+
+def test_beliefs_about_rewards_in_another_range_by_hand() -> None:
+    """The same with rewards of -1 and 1, which the run says: they are the scores 0 and 1."""
+    rows = [{"step": 1, "predicted": 0.2, "rewards": [-1, -1]}, {"step": 2, "predicted": 0.6, "rewards": [1, -1]}] * 5
+    known = group_table(enumerate(rows, start=1), SolvedRule.of(RewardSpec(low=-1, high=1)))
+    beliefs = beliefs_of(known)
+    assert beliefs is not None
+    scores = belief_scores(beliefs)
+    assert [scores.base_rate, scores.brier, scores.baseline, scores.auc] == pytest.approx([0.25, 0.025, 0.0625, 1])
+    assert beliefs_of(group_table(enumerate(rows, start=1))) is None  # a run that does not say its range
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ MOST_SPANS = 20
 FEWEST_IN_SPAN = 30
 
 
-@figure(120, "belief against outcome (needs rollouts.jsonl with predicted, and rewards in [0, 1])")
+@figure(120, "belief against outcome (needs rollouts.jsonl with predicted, and rewards in the run's range)")
 def reliability_figure(groups: GroupTable) -> FigureSpec | None:
     """Mean outcome by belief, and how many groups each belief had."""
     beliefs = beliefs_of(groups)

@@ -108,7 +108,7 @@ def _spread_panel(run: RunData, variances: bool) -> tuple[str, Panel] | None:
 
 @figure(
     150,
-    "judgments against outcomes (needs rollouts.jsonl with predicted_variance, and rewards in [0, 1])",
+    "judgments against outcomes (needs rollouts.jsonl with predicted_variance, and rewards in the run's range)",
     when=has_judgments,
 )
 def judged_outcomes_figure(groups: GroupTable) -> FigureSpec | None:

@@ -148,8 +148,8 @@ def _outcome_rows(groups: GroupTable) -> list[Row]:
             scores = prediction_scores(blind)
             said = f"over the {scores.n:,} groups that were drawn whatever was predicted; AUC {number(scores.auc)}"
             rows.append(("correlation, unselected", number(scores.correlation), said))
-    elif not groups.in_unit_range:
-        rows.append(("predictions against outcomes", number(math.nan), "rewards are not scores in [0, 1]"))
+    elif not groups.has_scores:
+        rows.append(("predictions against outcomes", number(math.nan), "rewards are out of their range"))
     unjudged = unjudged_share(groups)
     if math.isfinite(unjudged):
         rows.append(

@@ -78,7 +78,7 @@ def belief_table(groups: GroupTable) -> str:
     rows = [[escape(label), f'<b class="number">{value}</b>', escape(note)] for label, value, note in _measures(scores)]
     compared = (
         '<p class="note">Compared is, group by group, the mean score that the curriculum expected of the prompt when '
-        "it asked (<code>predicted</code>) with the mean reward of the rollouts that followed, over "
+        "it asked (<code>predicted</code>) with the mean score of the rollouts that followed, over "
         f"{scores.n:,} groups that had both. These are prompts that the curriculum chose: a method that seeks prompts "
         "near one pass rate narrows the range, which lowers correlation and AUC, however good its beliefs.</p>"
     )
