@@ -121,6 +121,12 @@ class TellConformance(Contract):
         assert metrics["told"] == metrics["mixed"] + metrics["all_good"] + metrics["all_bad"] == 120
         assert 0 < metrics["mixed"] < 120
 
+    def test_rewards_of_plus_and_minus_one_choose_as_0_and_1_do(self) -> None:
+        one = self.make(make_pool(20), seed=0)
+        two = self.make(make_pool(20), seed=0, reward_spec=signed())
+        script = [("probe", 4), ("tell", 4), ("ask", 6), ("tell", 6)] * 12
+        assert play(one, script).asked == play(two, script, rewards="signed").asked
+
     def test_rewards_of_plus_and_minus_one_need_their_range(self) -> None:
         curriculum = self.make(make_pool(3), seed=0)
         (ticket,) = curriculum.ask(1)
