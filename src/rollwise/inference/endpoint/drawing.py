@@ -225,7 +225,7 @@ class Drawing:
                     failures += 1
                     if failures > self.desk.config.retries:
                         raise
-                    await asyncio.sleep(min(_LONGEST_WAIT, 0.25 * 2**failures))
+                    await wait_again(failures)
         except Exception as error:
             self.give_up(error)
             raise
@@ -274,6 +274,11 @@ class Drawing:
             "truncated": sum(line["truncated"] for line in samples),
         }
         return {**line, "texts": [one["text"] for one in samples]} if self.desk.config.keep_texts else line
+
+
+async def wait_again(failures: int) -> None:
+    """Wait before a reply that broke off is asked for again, the longer the more of them failed."""
+    await asyncio.sleep(min(_LONGEST_WAIT, 0.25 * 2**failures))
 
 
 def runs_of(numbers: Iterable[int], *, most: int) -> list[list[int]]:

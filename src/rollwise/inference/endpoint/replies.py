@@ -206,11 +206,18 @@ class Reply:
         self.take(at, sample)
 
     def _count(self, given: Any) -> None:
-        usage = _get(given, "usage")
-        for name in ("prompt_tokens", "completion_tokens"):
-            count = _get(usage, name)
-            if isinstance(count, int) and not isinstance(count, bool):
-                setattr(self, name, count)
+        for name, count in counts_of(given).items():
+            setattr(self, name, count)
+
+
+def counts_of(given: Any) -> dict[str, int]:
+    """The tokens that a reply, or a chunk, counts: `prompt_tokens` and `completion_tokens`, of each if it says so.
+
+    >>> counts_of({"usage": {"prompt_tokens": 7, "completion_tokens": None}}), counts_of({"usage": None})
+    ({'prompt_tokens': 7}, {})
+    """
+    found = {name: _get(_get(given, "usage"), name) for name in ("prompt_tokens", "completion_tokens")}
+    return {name: count for name, count in found.items() if isinstance(count, int) and not isinstance(count, bool)}
 
 
 def taken_away(text: str, choice: Any, stops: Sequence[str]) -> str:

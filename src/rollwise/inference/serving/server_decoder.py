@@ -11,6 +11,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.asking import run_together, seed_of
 from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
+from rollwise.inference.endpoint.drawing import wait_again
 from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError, NotAskedError, Watch, one_line
 from rollwise.inference.policies import Policy, Result, answer_key
 from rollwise.inference.serving.in_thread import in_thread
@@ -109,9 +110,9 @@ class ServerDecoder:
     async def _one(self, decoder: StreamedDecoder, id_: str, prompt: Any, k: int, policy: Policy) -> Result:
         """One prompt; where one of its streams breaks off, all of it again."""
         request = VLLMRequest(id_, () if self.tokenizer is None else prompt)
-        for _ in range(self.config.retries):
+        for failures in range(self.config.retries):
             try:
                 return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
             except BrokenReplyError:
-                continue
+                await wait_again(failures + 1)
         return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
