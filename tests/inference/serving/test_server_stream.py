@@ -30,7 +30,7 @@ def answer(tmp_path: Path, fake: FakeOpenAI, **options: Any) -> Answers:
         "out": str(tmp_path / "out"),
     }
     return run_bestof(
-        BestOfConfig(data=str(data), model="m", base_url=fake.base_url, select="majority", **given | options)
+        BestOfConfig(data=str(data), model="m", base_url=fake.base_url, select="majority", **(given | options))
     )
 
 
