@@ -44,6 +44,17 @@ def test_a_server_that_counts_no_completion_tokens(tmp_path: Path, monkeypatch: 
     assert (answers.spent.tokens_in, answers.spent.tokens_out, answers.spent.uncounted) == (4 * 3, 16, 4)
 
 
+def test_an_error_with_status_200_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came as JSON, not as a stream: "does not stream its replies" ended the run."""
+    error = {"error": {"message": "slow down", "code": 429}}
+    monkeypatch.setattr(Reply, "streamed", property(lambda reply: len(reply.fake.requests) > 1))
+    monkeypatch.setattr(Reply, "whole", lambda reply: error)
+    with FakeOpenAI(lambda prompt, i: "4 it is!") as fake:
+        answers = answer(tmp_path, fake, num_generations=1, slots=1)
+    assert [line["answer"] for line in answers.lines] == ["4 it is!"] * 2
+    assert len(fake.requests) == 3
+
+
 @pytest.mark.parametrize(("pieces", "text"), [(4, "a text of 21 letters!"), (21, "a text of 21 letters!")])
 def test_a_server_that_counts_or_sends_more_than_the_limit(
     pieces: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

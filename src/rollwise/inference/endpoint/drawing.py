@@ -21,16 +21,13 @@ from typing import Any
 
 from rollwise.inference.endpoint.answers import unified
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.replies import BrokenReplyError, Reply, Sample
+from rollwise.inference.endpoint.replies import LONGEST_WAIT, BrokenReplyError, Reply, Sample, wait_again
 from rollwise.inference.endpoint.samples import Drawn, Line, request_line, sample_line
 from rollwise.inference.endpoint.sizing import AnswerLength, estimated_tokens, worth_asking
 from rollwise.inference.policies.agreement import Answer, StoppingRule, least_stop, majority
 
 Ask = Callable[[Any, int, int | None, Reply], Awaitable[None]]
 """(prompt, samples wanted, seed or None, what takes them)."""
-
-_LONGEST_WAIT = 8.0
-"""Seconds between two tries, or for the count of tokens after the last sample, at most."""
 
 
 class Slots:
@@ -165,7 +162,7 @@ class Drawing:
                 task.cancel()
         if self._tasks:
             more_to_come = any(left for task, left in self._tasks.items() if task not in self._spare)
-            await asyncio.wait(self._tasks, timeout=None if more_to_come else _LONGEST_WAIT)
+            await asyncio.wait(self._tasks, timeout=None if more_to_come else LONGEST_WAIT)
 
     def _settled(self) -> bool:
         """Whether all samples are there that the rule needs."""
@@ -274,11 +271,6 @@ class Drawing:
             "truncated": sum(line["truncated"] for line in samples),
         }
         return {**line, "texts": [one["text"] for one in samples]} if self.desk.config.keep_texts else line
-
-
-async def wait_again(failures: int) -> None:
-    """Wait before a reply that broke off is asked for again, the longer the more of them failed."""
-    await asyncio.sleep(min(_LONGEST_WAIT, 0.25 * 2**failures))
 
 
 def runs_of(numbers: Iterable[int], *, most: int) -> list[list[int]]:

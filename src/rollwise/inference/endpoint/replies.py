@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,9 @@ _HOPELESS = 3
 
 _REFUSED = 16
 """So many prompts that are refused for themselves, and none that succeeds, and it is not for themselves."""
+
+LONGEST_WAIT = 8.0
+"""Seconds between two tries, or for the count of tokens after the last sample, at most."""
 
 _PASSING = (408, 429)
 """Refusals that say something of the endpoint's state, as 5xx do, and nothing of the prompt."""
@@ -36,6 +40,11 @@ class BrokenReplyError(BadReplyError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, of_endpoint=True)
+
+
+async def wait_again(failures: int) -> None:
+    """Wait before a reply that broke off is asked for again, the longer the more of them failed."""
+    await asyncio.sleep(min(LONGEST_WAIT, 0.25 * 2**failures))
 
 
 class NotAskedError(Exception):

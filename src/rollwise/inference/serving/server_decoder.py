@@ -11,8 +11,14 @@ from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.asking import run_together, seed_of
 from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.drawing import wait_again
-from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError, NotAskedError, Watch, one_line
+from rollwise.inference.endpoint.replies import (
+    BadReplyError,
+    BrokenReplyError,
+    NotAskedError,
+    Watch,
+    one_line,
+    wait_again,
+)
 from rollwise.inference.policies import Policy, Result, answer_key
 from rollwise.inference.serving.in_thread import in_thread
 from rollwise.inference.serving.server_stream import ServerSource, Spent

@@ -94,13 +94,14 @@ class ServerSource:
         """The chunks of one request; closed, the server stops generating."""
         usage: dict[str, int] = {}
         came, said, last, ended = 0, "", None, False
-        limit = self.endpoint.config.max_completion_length
+        limit, url = self.endpoint.config.max_completion_length, self.endpoint.config.base_url
         self.spent.requests += 1
         raw = await self.endpoint.open(self.prompts[request.id], 1, seed)
         chunks = self.endpoint.chunks(raw)
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):
-                raise ConfigError(f"{self.endpoint.config.base_url} does not stream its replies; bestof needs streams")
+                list(choices_of(await self.endpoint.whole(raw), url, least=0))  # some gateways send errors so
+                raise ConfigError(f"{url} does not stream its replies; bestof needs streams")
             async for given in chunks:
                 usage |= counts_of(given)
                 chunk = self._chunk(given, room=limit - came)
