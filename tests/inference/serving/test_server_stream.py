@@ -55,6 +55,15 @@ def test_an_error_with_status_200_is_asked_again(tmp_path: Path, monkeypatch: py
     assert len(fake.requests) == 3
 
 
+def test_a_last_chunk_of_the_usage_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `choices`, or with null, it was "answered without a sample"; `consistency` takes it."""
+    frame = Reply._frame
+    monkeypatch.setattr(Reply, "_frame", lambda reply, choices: frame(reply, choices) | {"choices": choices or None})
+    with FakeOpenAI(lambda prompt, i: "4 it is!") as fake:
+        answers = answer(tmp_path, fake)
+    assert [line["row_forwards"] for line in answers.lines] == [2 * len("4 it is!")] * 2
+
+
 @pytest.mark.parametrize(("pieces", "text"), [(4, "a text of 21 letters!"), (21, "a text of 21 letters!")])
 def test_a_server_that_counts_or_sends_more_than_the_limit(
     pieces: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

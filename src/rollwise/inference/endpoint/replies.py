@@ -175,8 +175,6 @@ class Reply:
             BadReplyError: it is an error, or none of the kind.
         """
         self._count(chunk)
-        if self.prompt_tokens is not None and not _get(chunk, "choices"):
-            return  # the last chunk holds the usage alone
         for choice in choices_of(chunk, base_url, least=0):
             at = _get(choice, "index") or 0
             if not isinstance(at, int) or not 0 <= at < n or at in self._ended:  # some gateways end a sample twice
@@ -258,6 +256,8 @@ def choices_of(given: Any, base_url: str, *, least: int) -> Iterator[Any]:
         kind = BrokenReplyError if isinstance(code, int) and (code in _PASSING or code >= 500) else BadReplyError
         raise kind(f"{base_url} answered with an error: {said or told!r:.200}; see the server's log")
     choices = _get(given, "choices")
+    if not choices and not least and counts_of(given):
+        return  # the last chunk holds the usage alone
     if not isinstance(choices, list) or len(choices) < least:
         raise BadReplyError(
             f"{base_url} answered without a sample: {given!r:.200}; is it an OpenAI-compatible endpoint?",
