@@ -236,12 +236,14 @@ def test_it_warns_where_model_data_or_limit_are_others(
     (tmp_path / "data.jsonl").write_text("\n".join(rows) + "\n")
     changed = {
         **options, "model": str(tmp_path / "moved"), "data": str(tmp_path / "data.jsonl"), "max_completion_length": 9,
+        "stop": ["7"],
     }  # fmt: skip
     with caplog.at_level(logging.WARNING):
         answer(changed, tmp_path / "a", head=str(other), evaluation=str(evaluated), setting="prune 0.5")
     for words in (
         "the model's weights (digest) was", "the head was", "the limit of tokens was 8 there and is 9 here",
-        "the data was", "'prune 0.5' was chosen on something else",
+        "the data was", "the list of stop texts was [] there and is ['7'] here",
+        "'prune 0.5' was chosen on something else",
     ):  # fmt: skip
         assert words in caplog.text, words
 

@@ -248,3 +248,21 @@ def test_what_can_not_be_read_is_said(tmp_path: Path, toy: Path, rolled: Path) -
     with pytest.raises(ConfigError, match="made with another tokenizer"):
         rollouts.check(*load_policy(toy / "other"))
     assert np.isin(rollouts.rewards, [0.0, 0.1, 1.0]).all()
+
+
+@pytest.mark.parametrize(
+    ("more", "reward", "threshold"),
+    [({}, 3.0, 1.0), ({"solved_at": 2.0}, 3.0, 2.0), ({"reward_weights": [0.5]}, 1.0, 1.0)],
+    ids=repr,
+)
+def test_an_evaluation_takes_the_rewards_of_rollouts_without_a_range(
+    options: dict[str, Any], toy: Path, tmp_path: Path, more: dict[str, Any], reward: float, threshold: float
+) -> None:
+    """The folder says 0 to 1 then: 3 was refused, solved_at 2 too, and half of 1, by its weight, was no success."""
+    (tmp_path / "rewards.py").write_text(
+        f"def points(completions, **columns):\n    return [{reward}] * len(completions)\n"
+    )
+    groups = roll(options, tmp_path / "a", reward=f"{tmp_path}/rewards.py:points", num_prompts=2, **more)
+    bench = bench_of(tmp_path / "a")
+    assert bench.scorer(bench.rows[0], ["1"], [[1]])[0] == [reward] == groups[0]["rewards"][:1]
+    assert bench.solved_at == pytest.approx(threshold, abs=1e-5)

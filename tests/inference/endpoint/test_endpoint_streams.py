@@ -133,6 +133,27 @@ def test_what_is_not_needed_is_cancelled_and_counted(tmp_path: Path) -> None:
     assert fake.finished["p00"] == 4
 
 
+class _RefusesTwo(FakeOpenAI):
+    """Has no room for a request of two samples."""
+
+    def begin(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> Any:
+        reply = super().begin(path, body, headers)
+        if body["n"] == 2:
+            reply.fault = 429
+        return reply
+
+
+def test_a_failure_of_what_nobody_needs_yet_ends_no_prompt(tmp_path: Path) -> None:
+    """The samples asked for ahead fail while those that are needed are drawn, which were thrown away."""
+    first = seed_of(0, "p00")
+    for script, drawn, asked in ((sevens, 4, [2, 4]), (lambda prompt, i: f"so {min(i - first, 1)}", 7, [2, 3, 4])):
+        with _RefusesTwo(script, latency=lambda number: 0.3, by_seed=True) as fake:
+            found = run(config_of(fake, tmp_path, ahead=2, num_generations=8, retries=0))
+        assert [(line["samples"], line["why"]) for line in found.lines] == [(drawn, "agreed")]
+        assert sorted(body["n"] for _, body in fake.requests) == asked
+        assert fake.finished["p00"] == drawn
+
+
 def test_tokens_are_those_that_the_server_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every third request is refused with 429 first: nothing is lost, nothing is counted twice."""
     with FakeOpenAI(seventy, by_seed=True, befall=lambda prompt, before: 429 if before % 3 == 0 else "fine") as fake:

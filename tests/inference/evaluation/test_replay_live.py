@@ -1,11 +1,14 @@
 """A replay of a full run against the decoder proper, with a tiny model."""
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tiny import random_head, tiny
 
+from rollwise.errors import ConfigError
 from rollwise.inference import (
     BestOfN,
     EarlyStop,
@@ -18,7 +21,10 @@ from rollwise.inference import (
     UtilityOneByOne,
 )
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.evaluation.live import decode_on
 from rollwise.inference.evaluation.replay import logged, replay
+from rollwise.inference.evaluation.settings import EvaluationConfig
+from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.policies.candidate_group import Result
 from rollwise.inference.policies.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.policies.until import AdaptiveConsistencyVote, EarlyStoppingVote
@@ -84,3 +90,33 @@ def test_replay_is_what_the_decoder_does(policy: Policy) -> None:
         assert (mine.steps, mine.row_forwards) == (theirs.steps, theirs.row_forwards)
         for a, b in zip(mine.candidates, theirs.candidates, strict=True):
             np.testing.assert_allclose(a.value_end, b.value_end, atol=1e-5)
+
+
+def test_a_model_without_slots_is_evaluated_with_what_it_can_decode(tmp_path: Path) -> None:
+    """With a sliding window nothing begins late: the evaluation ended with an error at its live runs."""
+    model, tokenizer = tiny("mistral")
+    head = random_head(model, tokenizer)
+    decoder = AdaptiveDecoder(model, tokenizer, signal=head, options=DecodingOptions(max_new_tokens=12, slots=9))
+    with pytest.raises(
+        ConfigError, match=r"'until' begins candidates late.* attends to a sliding window.*: none, prune"
+    ):
+        decoder.decode(IDS, PROMPTS, Until(), k=3)
+    few: dict[str, Any] = {
+        "thresholds": (0.5,), "taus": (0.8,), "betas": (0.02,), "sequential_betas": (0.05,), "untils": (0.5,),
+        "mean_ks": (2,), "windows": (2,), "confidences": (0.8,), "resamples": 20, "live": "all",
+    }  # fmt: skip
+    bench: Any = SimpleNamespace(ids=IDS, rows=[{"prompt": prompt} for prompt in PROMPTS])
+    evaluation = Evaluation(
+        tmp_path,
+        EvaluationConfig(limit=12, num_generations=3, **few),
+        decode=decode_on(decoder, bench, 3),
+        judge=lambda results: [[float(len(c.token_ids) % 2) for c in result.candidates] for result in results],
+        states=head.states,
+        late=decoder.refills,
+    )
+    found = evaluation.run()["policies"]
+    assert [policy["name"] for policy in found] == [
+        "none", "prune 0.5", "early-stop 0.8", "early-stop-finished 0.8", "utility 0.02", "utility-at-once 0.02",
+        "utility-one-by-one 0.02", "adaptive-K 2", "blend 2/0.5", "majority",
+    ]  # fmt: skip
+    assert all(policy["live"] is not None for policy in found)

@@ -129,6 +129,8 @@ def test_bounds_are_said_before_anything_is_read() -> None:
         ({"seed": -1}, "seed must be a whole number >= 0"),
         ({"max_positions": 0}, "max_positions must be a whole number >= 1"),
         ({"states": "structured", "least_share": 2}, r"least_share must be a number in \[0, 1\] or None"),
+        ({"method": "paper", "l2": 0.1}, "l2 and weighting are of method 'convex'"),
+        ({"method": "paper", "weighting": "rollout"}, "l2 and weighting are of method 'convex'"),
         ({"method": "papr"}, r"did you mean 'paper'\?"),
     ):
         with pytest.raises(ConfigError, match=words):

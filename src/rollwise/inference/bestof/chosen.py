@@ -42,7 +42,7 @@ class Chosen:
 
         Args:
             now: `weights_digest`, `head` (its digest, or None), `data_hash`, `source` (`bench.source_of`), `limit`,
-                `temperature`, `top_p`.
+                `temperature`, `top_p`, `stop`.
         """
         about, digests = self.found["about"], self.found.get("digests", {})
         was = {
@@ -51,8 +51,13 @@ class Chosen:
             "limit": self.found["config"]["limit"],
             "temperature": about.get("temperature"),
             "top_p": about.get("top_p"),
+            "stop": about.get("stop"),
         }
-        words = {"weights_digest": "model's weights (digest)", "limit": "limit of tokens"}
+        words = {
+            "weights_digest": "model's weights (digest)",
+            "limit": "limit of tokens",
+            "stop": "list of stop texts",
+        }
         said = [
             f"the {words.get(name, name)} was {before!r} there and is {now[name]!r} here"
             for name, before in was.items()

@@ -100,6 +100,7 @@ def notes_before(job: Job, tokenizer: Any, facts: Mapping[str, Any]) -> list[str
             "limit": job.options.max_new_tokens,
             "temperature": config.temperature,
             "top_p": config.top_p,
+            "stop": list(job.options.stop),
         }
         for said in config.chosen.differences(now):
             logger.warning("setting %r was chosen on something else: %s", config.chosen.name, said)

@@ -55,6 +55,11 @@ class AdaptiveDecoder:
         self._make_rows = SlotRows if slotted else PaddedRows
         self._sampler = TokenSampler(model, tokenizer, self.options)
 
+    @property
+    def refills(self) -> bool:
+        """Whether candidates may begin late, in slots that others have left."""
+        return bool(self._make_rows.refills)
+
     def decode(
         self,
         ids: Sequence[str],
@@ -151,8 +156,12 @@ class AdaptiveDecoder:
                     f"{most} candidates of a prompt begin at once, but there are {self.options.slots} slots; give more "
                     "slots, or fewer candidates"
                 )
-            if most < count and not self._make_rows.refills:
-                raise ConfigError(f"policy {policy.name!r} begins candidates late, which needs rows='slots'")
+            if most < count and not self.refills:
+                why = why_no_slots(self.model) or "rows='padded' is given"
+                raise ConfigError(
+                    f"policy {policy.name!r} begins candidates late, which needs slots, and {why}; take one that "
+                    "begins all at once: none, prune, early-stop or a utility"
+                )
         if self.signal is None and needs_signal(policy):
             raise ConfigError(f"policy {policy.name!r} needs a signal: fit a head with `rollwise head fit`")
         check_context(self.model, ids, encoded, self.options.max_new_tokens)

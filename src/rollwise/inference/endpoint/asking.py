@@ -46,7 +46,8 @@ async def ask_endpoint(
         RewardError: the user's function that extracts answers, or `keep`, fails.
     """
     endpoint = Endpoint(config)
-    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log)
+    passing = (import_openai().APIError, BadReplyError)
+    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log, passing)
     for one in drawn.values():
         desk.length.add_drawn(one)
     try:
@@ -62,7 +63,7 @@ async def _answer_all(
     keep: Callable[[int, Line], None],
     resumed: bool,
 ) -> dict[str, str]:
-    config, passing = desk.config, (import_openai().APIError, BadReplyError)
+    config, passing = desk.config, desk.passing
     at_work = asyncio.Semaphore(config.concurrency)  # each prompt at work has a sample in flight, or waits for a slot
     failures: dict[str, str] = {}
     watch = Watch(len(asked), done=resumed)

@@ -65,7 +65,7 @@ class Endpoint:
         chunks = self.chunks(raw)
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):  # not all servers stream
-                reply.add_whole(await self._whole(raw), n, chat=chat, base_url=base_url)
+                reply.add_whole(await self.whole(raw), n, chat=chat, base_url=base_url)
                 return
             async for chunk in chunks:
                 reply.add_chunk(chunk, n, chat=chat, base_url=base_url)
@@ -120,7 +120,8 @@ class Endpoint:
         except ValueError as error:  # half a character, say
             raise BadReplyError(f"the prompt can't be sent: {error}; mend or remove it") from error
 
-    async def _whole(self, raw: Any) -> Any:
+    async def whole(self, raw: Any) -> Any:
+        """A reply that is no stream, as JSON gives it; `BrokenReplyError` if it breaks off."""
         try:
             body = await raw.http_response.aread()
         except Exception as error:  # whatever the HTTP library of this `openai` raises

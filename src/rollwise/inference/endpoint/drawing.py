@@ -21,16 +21,13 @@ from typing import Any
 
 from rollwise.inference.endpoint.answers import unified
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.replies import BrokenReplyError, Reply, Sample
+from rollwise.inference.endpoint.replies import LONGEST_WAIT, BrokenReplyError, NotAskedError, Reply, Sample, wait_again
 from rollwise.inference.endpoint.samples import Drawn, Line, request_line, sample_line
 from rollwise.inference.endpoint.sizing import AnswerLength, estimated_tokens, worth_asking
 from rollwise.inference.policies.agreement import Answer, StoppingRule, least_stop, majority
 
 Ask = Callable[[Any, int, int | None, Reply], Awaitable[None]]
 """(prompt, samples wanted, seed or None, what takes them)."""
-
-_LONGEST_WAIT = 8.0
-"""Seconds between two tries, or for the count of tokens after the last sample, at most."""
 
 
 class Slots:
@@ -89,6 +86,7 @@ class Desk:
         extract: Finds a sample's answer.
         slots: The bound on samples in flight.
         log: Keeps a line of a sample or request.
+        passing: Errors that end one prompt alone.
         most: Most samples that one request asks for; 1 as soon as the endpoint turns out to ignore n.
         length: How long answers are.
     """
@@ -99,6 +97,7 @@ class Desk:
     extract: Callable[[str], Answer]
     slots: Slots
     log: Callable[[Line], None]
+    passing: tuple[type[Exception], ...] = ()
     most: int = 0
     length: AnswerLength = field(default_factory=AnswerLength)
 
@@ -134,7 +133,7 @@ class Drawing:
     ) -> None:
         self.desk, self.id, self.prompt, self.drawn = desk, id_, prompt, drawn
         self.priority, self.seed, self.admit, self.give_up = priority, seed, admit, give_up
-        self._stop = 0
+        self._stop, self._ahead = 0, desk.config.ahead or 0
         self._asked: set[int] = set()
         self._tasks: dict[asyncio.Task[None], set[int]] = {}  # each with the samples that it still has to bring
         self._spare: set[asyncio.Task[None]] = set()  # those that bring none but samples asked for `ahead`
@@ -147,7 +146,7 @@ class Drawing:
                 for task in [task for task in self._tasks if task.done()]:
                     del self._tasks[task]
                     task.result()
-                if not self._tasks or self.desk.config.ahead:
+                if not self._tasks or self._ahead:
                     self._launch()
                 await self._news.wait()
                 self._news.clear()
@@ -165,7 +164,7 @@ class Drawing:
                 task.cancel()
         if self._tasks:
             more_to_come = any(left for task, left in self._tasks.items() if task not in self._spare)
-            await asyncio.wait(self._tasks, timeout=None if more_to_come else _LONGEST_WAIT)
+            await asyncio.wait(self._tasks, timeout=None if more_to_come else LONGEST_WAIT)
 
     def _settled(self) -> bool:
         """Whether all samples are there that the rule needs."""
@@ -184,7 +183,7 @@ class Drawing:
         if needed and needed[-1][-1] == self._stop - 1:
             room = min(most - len(needed[-1]), self._worth_more())
             needed[-1] += list(takewhile(self._is_free, range(self._stop, config.num_generations)))[:room]
-        beyond = range(self._stop, min(config.num_generations, self._stop + (config.ahead or 0)))
+        beyond = range(self._stop, min(config.num_generations, self._stop + self._ahead))
         # Apart, so that a request that is cancelled holds no sample that is needed.
         ahead = runs_of(filter(self._is_free, beyond), most=most)
         for run in needed + ahead:
@@ -225,8 +224,11 @@ class Drawing:
                     failures += 1
                     if failures > self.desk.config.retries:
                         raise
-                    await asyncio.sleep(min(_LONGEST_WAIT, 0.25 * 2**failures))
+                    await wait_again(failures)
         except Exception as error:
+            if spare and isinstance(error, (*self.desk.passing, NotAskedError)):
+                self._ahead = 0  # nobody needs them yet: what is needed is under way, or asked for by itself
+                return
             self.give_up(error)
             raise
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,9 @@ _HOPELESS = 3
 
 _REFUSED = 16
 """So many prompts that are refused for themselves, and none that succeeds, and it is not for themselves."""
+
+LONGEST_WAIT = 8.0
+"""Seconds between two tries, or for the count of tokens after the last sample, at most."""
 
 _PASSING = (408, 429)
 """Refusals that say something of the endpoint's state, as 5xx do, and nothing of the prompt."""
@@ -36,6 +40,11 @@ class BrokenReplyError(BadReplyError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, of_endpoint=True)
+
+
+async def wait_again(failures: int) -> None:
+    """Wait before a reply that broke off is asked for again, the longer the more of them failed."""
+    await asyncio.sleep(min(LONGEST_WAIT, 0.25 * 2**failures))
 
 
 class NotAskedError(Exception):
@@ -166,8 +175,6 @@ class Reply:
             BadReplyError: it is an error, or none of the kind.
         """
         self._count(chunk)
-        if self.prompt_tokens is not None and not _get(chunk, "choices"):
-            return  # the last chunk holds the usage alone
         for choice in choices_of(chunk, base_url, least=0):
             at = _get(choice, "index") or 0
             if not isinstance(at, int) or not 0 <= at < n or at in self._ended:  # some gateways end a sample twice
@@ -206,11 +213,18 @@ class Reply:
         self.take(at, sample)
 
     def _count(self, given: Any) -> None:
-        usage = _get(given, "usage")
-        for name in ("prompt_tokens", "completion_tokens"):
-            count = _get(usage, name)
-            if isinstance(count, int) and not isinstance(count, bool):
-                setattr(self, name, count)
+        for name, count in counts_of(given).items():
+            setattr(self, name, count)
+
+
+def counts_of(given: Any) -> dict[str, int]:
+    """The tokens that a reply, or a chunk, counts: `prompt_tokens` and `completion_tokens`, of each if it says so.
+
+    >>> counts_of({"usage": {"prompt_tokens": 7, "completion_tokens": None}}), counts_of({"usage": None})
+    ({'prompt_tokens': 7}, {})
+    """
+    found = {name: _get(_get(given, "usage"), name) for name in ("prompt_tokens", "completion_tokens")}
+    return {name: count for name, count in found.items() if isinstance(count, int) and not isinstance(count, bool)}
 
 
 def taken_away(text: str, choice: Any, stops: Sequence[str]) -> str:
@@ -242,6 +256,8 @@ def choices_of(given: Any, base_url: str, *, least: int) -> Iterator[Any]:
         kind = BrokenReplyError if isinstance(code, int) and (code in _PASSING or code >= 500) else BadReplyError
         raise kind(f"{base_url} answered with an error: {said or told!r:.200}; see the server's log")
     choices = _get(given, "choices")
+    if not choices and not least and counts_of(given):
+        return  # the last chunk holds the usage alone
     if not isinstance(choices, list) or len(choices) < least:
         raise BadReplyError(
             f"{base_url} answered without a sample: {given!r:.200}; is it an OpenAI-compatible endpoint?",

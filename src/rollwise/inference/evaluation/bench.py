@@ -67,7 +67,8 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     kept = rollouts_folder(folder)
     given = kept.read_config()
     known = {one.name for one in fields(RolloutsConfig) if one.init}
-    if not given.get("reward"):  # a folder states a range in any case, which is the task's own then
+    # A folder states a range in any case: without a reward the task's own, and 0 to 1 also where none was given.
+    if not given.get("reward") or (given.get("reward_low"), given.get("reward_high")) == (0.0, 1.0):
         known -= {"reward_low", "reward_high"}
     config = RolloutsConfig(**{name: value for name, value in given.items() if name in known})
     task = make_task_of(config)

@@ -85,6 +85,7 @@ def _evaluation(
         states=head.states,
         solved_at=bench.solved_at,
         check=bench.check,
+        late=by_head.refills,
         about={"model": name, "head": head.digest, "rollouts": given.rollouts, "decoded": len(bench.ids),
                "temperature": bench.temperature, "top_p": bench.top_p, "stop": list(bench.stop),
                "data": dict(bench.source)},

@@ -81,7 +81,7 @@ class EvaluationConfig:
     Args:
         limit: Most tokens of a candidate.
         num_generations: Candidates of best-of-N.
-        seeds: Number of seeds, at least 3.
+        seeds: Seeds of the candidates, at least 3 distinct ones, for example `--seeds [0,1,2,3,4]`.
         select: How the answer is chosen: value-end, majority or weighted-majority.
         warmup: First step at which candidates may be stopped; by default an eighth of the token limit, 128 of 1024.
         interval: Steps between two decisions; by default a 32nd of the token limit.

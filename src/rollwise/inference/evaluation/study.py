@@ -55,6 +55,7 @@ class Evaluation:
         confident: The live decoder with `TokenConfidence` as its signal; without it the peers that go by it are left
             out.
         check: Of a text; without one there are no rows of it.
+        late: Whether the decoder can begin candidates late; else settings that do so are left out.
         about: What was evaluated (model, head, task), JSON-safe: a folder holds one such thing.
         digests: Hashes of what a name does not tell (data, reward, weights): a folder goes on with the same only.
 
@@ -73,6 +74,7 @@ class Evaluation:
         solved_at: float = 1.0,
         confident: Decode | None = None,
         check: TextCheck | None = None,
+        late: bool = True,
         about: Mapping[str, Any] | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> None:
@@ -83,7 +85,9 @@ class Evaluation:
         self._seen = {HEAD: (decode, self.states), NOTHING: (decode, self.states)}
         if confident is not None:
             self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
-        self.settings = [setting for setting in settings_of(config, check) if setting.signal in self._seen]
+        k, seen = config.num_generations, self._seen
+        grid = [setting for setting in settings_of(config, check) if setting.signal in seen]
+        self.settings = [setting for setting in grid if late or setting.policy.first(k) == k]
         self._live_names = live_names(config, self.settings)
         named = {"k": config.num_generations, "limit": config.limit, "rule": config.select, "states": self.states}
         more = {"solved_at": self.solved_at, "about": self.about, "digests": self.digests}

@@ -9,6 +9,8 @@ from typing import Literal
 from rollwise.errors import ConfigError
 from rollwise.options import Count, CountOrZero, Positive, Share, check_fields
 
+_L2 = 1e-4
+
 _MOST_POSITIONS = 100_000
 """A convex fit on a sample of this size is as good as on all positions, and faster."""
 
@@ -53,7 +55,7 @@ class FitConfig:
     least_share: Share | None = None
     edges: list[int] | Literal["paper"] | None = None
     verdict: bool = True
-    l2: Positive = 1e-4
+    l2: Positive = _L2
     weighting: Literal["position", "rollout"] = "position"
     num_prompts: Count | list[int] | None = None
     max_positions: Count | None = None
@@ -66,6 +68,8 @@ class FitConfig:
         check_fields(self)
         if self.states == "structured" and self.rewards is not None:
             raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
+        if self.method == "paper" and (self.l2, self.weighting) != (_L2, "position"):
+            raise ConfigError("l2 and weighting are of method 'convex': leave them out, or --method paper")
         for name in ("least_share", "coherent"):
             if self.states != "structured" and getattr(self, name) is not None:
                 raise ConfigError(f"{name} is of structured states: add --states structured, or leave it out")

@@ -11,7 +11,14 @@ from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.asking import run_together, seed_of
 from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError, NotAskedError, Watch, one_line
+from rollwise.inference.endpoint.replies import (
+    BadReplyError,
+    BrokenReplyError,
+    NotAskedError,
+    Watch,
+    one_line,
+    wait_again,
+)
 from rollwise.inference.policies import Policy, Result, answer_key
 from rollwise.inference.serving.in_thread import in_thread
 from rollwise.inference.serving.server_stream import ServerSource, Spent
@@ -109,9 +116,9 @@ class ServerDecoder:
     async def _one(self, decoder: StreamedDecoder, id_: str, prompt: Any, k: int, policy: Policy) -> Result:
         """One prompt; where one of its streams breaks off, all of it again."""
         request = VLLMRequest(id_, () if self.tokenizer is None else prompt)
-        for _ in range(self.config.retries):
+        for failures in range(self.config.retries):
             try:
                 return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
             except BrokenReplyError:
-                continue
+                await wait_again(failures + 1)
         return await decoder.decode(request, k, policy, seed_of(self.seed, id_))

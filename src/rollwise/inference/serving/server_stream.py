@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.client import Endpoint
-from rollwise.inference.endpoint.replies import choices_of, taken_away, text_of
+from rollwise.inference.endpoint.replies import BrokenReplyError, choices_of, counts_of, taken_away, text_of
 from rollwise.inference.serving.streamed import Chunk
 from rollwise.inference.serving.vllm_signals import Signal, TopLogprobs, VLLMRequest
 
@@ -92,40 +92,43 @@ class ServerSource:
 
     async def stream(self, request: VLLMRequest, index: int, seed: int) -> AsyncGenerator[Chunk, None]:
         """The chunks of one request; closed, the server stops generating."""
-        usage: Mapping[str, Any] = {}
-        came, said = 0, ""
+        usage: dict[str, int] = {}
+        came, said, last, ended = 0, "", None, False
+        limit, url = self.endpoint.config.max_completion_length, self.endpoint.config.base_url
         self.spent.requests += 1
         raw = await self.endpoint.open(self.prompts[request.id], 1, seed)
         chunks = self.endpoint.chunks(raw)
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):
-                raise ConfigError(f"{self.endpoint.config.base_url} does not stream its replies; bestof needs streams")
-            last: Chunk | None = None
+                list(choices_of(await self.endpoint.whole(raw), url, least=0))  # some gateways send errors so
+                raise ConfigError(f"{url} does not stream its replies; bestof needs streams")
             async for given in chunks:
-                usage = (given.get("usage") if isinstance(given, Mapping) else None) or usage
-                chunk = self._chunk(given)
-                if chunk is None or last is not None:  # some gateways end a stream twice
+                usage |= counts_of(given)
+                chunk = self._chunk(given, room=limit - came)
+                if chunk is None or ended:  # some gateways end a stream twice
                     continue
-                came += len(chunk.tokens)
-                said += chunk.text
-                if self.signal is None and chunk.finish is not None:
+                came, said, ended = came + len(chunk.tokens), said + chunk.text, chunk.finish is not None
+                if self.signal is None and ended:
                     # Held back until the server has counted: a chunk of text may be many tokens.
                     away = taken_away(said, given["choices"][0], self.endpoint.config.stops)
                     last = replace(chunk, text=chunk.text + away)
                 else:
                     yield chunk
-            if last is not None:
-                more = max(0, int(usage.get("completion_tokens", came)) - came)
-                yield replace(last, tokens=[*last.tokens, *[0] * more])
+        except BrokenReplyError:
+            if not ended:
+                raise  # what is whole stays good
         finally:
             await chunks.aclose()
             await raw.http_response.aclose()
-            self.spent.uncounted += not usage
-            self.spent.tokens_in += int(usage.get("prompt_tokens", len(request.prompt_ids)))
-            self.spent.tokens_out += int(usage.get("completion_tokens", came))
+            self.spent.uncounted += "completion_tokens" not in usage
+            self.spent.tokens_in += usage.get("prompt_tokens", len(request.prompt_ids))
+            self.spent.tokens_out += usage.get("completion_tokens", came)
+        if last is not None:
+            more = min(usage.get("completion_tokens", came), limit) - came
+            yield replace(last, tokens=[*last.tokens, *[0] * more])
 
-    def _chunk(self, given: Any) -> Chunk | None:
-        """What a chunk says of the candidate; None if nothing."""
+    def _chunk(self, given: Any, *, room: int) -> Chunk | None:
+        """What a chunk says of the candidate; None if nothing. Text without token ids is a token, if there is room."""
         config = self.endpoint.config
         chat = config.route == "chat"
         choices = list(choices_of(given, config.base_url, least=0))
@@ -135,7 +138,7 @@ class ServerSource:
         text = text_of(choice, "delta" if chat else "", base_url=config.base_url)
         finish = choice.get("finish_reason") or None
         if self.signal is None:
-            return Chunk([0] if text else [], None, text, finish)
+            return Chunk([0] if text and room > 0 else [], None, text, finish)
         tokens, found = choice.get("token_ids") or [], (choice.get("logprobs") or {}).get("top_logprobs")
         if tokens and (not isinstance(found, list) or len(found) != len(tokens)):
             raise ConfigError(
