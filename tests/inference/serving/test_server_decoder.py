@@ -141,7 +141,7 @@ class _GiveUp:
 def test_a_closed_stream_ends_generation_and_late_tokens_are_charged(
     exported: Path, policy_of: tuple[Any, Any]
 ) -> None:
-    with FakeVLLMServer(*policy_of, pause=0.03) as server:
+    with FakeVLLMServer(*policy_of, pause=0.1) as server:
         results, decoder = decode(exported, server, _GiveUp(), slots=64)
         deadline = time.monotonic() + 10
         while server.closed + server.whole < len(server.requests) and time.monotonic() < deadline:
