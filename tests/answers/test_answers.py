@@ -53,6 +53,13 @@ WHOLE = (
         ("Final Answer: The final answer is $4$. I hope it is correct.", "4"),
         (r"so \\boxed{4}, from 3", "4"),
         ("The answer is **Paris**.", "Paris"),
+        ("That answer isn't 5, it is 6", "6"),
+        ("I checked the final answer by substitution and got 5.", "5"),
+        ("Let me give the final answer.\n\n5", "5"),
+        ("The final answers are 3 and 4.", "3 and 4"),
+        ("so 4. The answer is .", "4"),
+        (r"<think>is it \boxed{3}?</think><answer>4</answer>", "4"),
+        (r"<think>\boxed{3}</think>", "3"),
         ("first 3, then -4.5", "-4.5"),
         ("so it is \N{MINUS SIGN}4", "-4"),
         ("7-3", "3"),
@@ -186,7 +193,8 @@ def test_a_number_is_looked_for_in_a_long_text(text: str) -> None:
 
 OLD_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 OLD_SAID = re.compile(
-    r"(?:final answer|answer is|answer(?=\**:))\**\s*(?:is|:)?\s*\**\s*(?P<said>[^\n]+)",
+    r"(?:final answers?(?!\w|[.,;!?]|[^\S\n]+(?!(?:is|are)\b)(?-i:[a-z]))|answer is\b|answer(?=\**:))"
+    r"\**\s*(?:is|are|:)?\s*\**\s*(?P<said>[^\n]+)",
     re.IGNORECASE,
 )
 PARTS = (
@@ -242,6 +250,16 @@ def test_same_answer() -> None:
     assert not same_answer("4", "14")
     assert not same_answer("a", "b")
     assert normalised("$ 1, 005.") == "1005"
+
+
+def test_a_star_between_numbers_is_a_sign() -> None:
+    """2*3 passed as 23."""
+    for times in ("2*3", "2 * 3", "2**3"):
+        assert not same_answer("23", times)
+    assert same_answer("2 * 3", "2*3")
+    for bold in ("**23**", "*23*", "* 23"):
+        assert same_answer("23", bold)
+    assert same_answer("The Paris", "The **Paris**")
 
 
 def test_a_number_stands_in_a_text_as_a_number() -> None:

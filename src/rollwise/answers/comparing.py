@@ -18,6 +18,7 @@ _MINUS = "\N{MINUS SIGN}"
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BETWEEN_THOUSANDS = re.compile(r"(?<=\d)(?:, ?| )(?=\d{3}(?!\d))")
 _BETWEEN_NUMBERS = re.compile(r"(?<=\d)(?:\s*,\s*(?=[-+]?\.?\d)|\s+(?=\.?\d))")
+_TIMES = re.compile(r"(?<=\d)(?:\*+|\s+\*+\s+)(?=\.?\d)")
 _LONGEST_NUMBER = 10_000
 """Characters of a number up to which its value is looked at; longer ones are compared as text."""
 
@@ -45,6 +46,7 @@ def normalised(answer: str) -> str:
     ('parisfrance', '1,2', '1234', 'alice')
     """
     text = _BETWEEN_THOUSANDS.sub("", TEXT.sub(r"\1", answer).casefold().replace(_MINUS, "-"))
+    text = _TIMES.sub(lambda sign: sign[0].strip().replace("*", "\N{MULTIPLICATION SIGN}"), text)
     parts = _BETWEEN_NUMBERS.split(text)
     return ",".join(re.sub(r"[\s,$*]", "", part) for part in parts).rstrip(".")
 

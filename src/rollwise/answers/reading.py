@@ -12,6 +12,7 @@ from rollwise.answers.prose import answer_said
 ANSWER_COLUMNS = ("answer", "ground_truth", "solution", "gold", "label", "expected_answer", "final_answer")
 """Where recorded answers usually are; and `reward_model.ground_truth`, as verl has it."""
 
+_THOUGHT = "</think>"
 _TAG = re.compile("</?answer>", re.IGNORECASE)
 _HASHED = re.compile(r"(?<!#)####(?!#)\s*(.+)")
 _BRACES = re.compile(r"\\{1,4}(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)  # \\boxed too: escaped twice
@@ -54,9 +55,14 @@ def final_answer(text: str) -> str | None:
 def marked_answer(text: str) -> str | None:
     r"""The answer that a text marks as such: `\boxed{}`, `<answer>`, `####`, "the answer is"; None where it marks none.
 
+    Of a text with `</think>` what stands behind it, if it marks one there.
+
     >>> marked_answer("4 and 5 are 9 #### 9"), marked_answer("Step 1: 4 and 5")
     ('9', None)
     """
+    after_thought = text.rpartition(_THOUGHT)[2]
+    if after_thought != text and (said := marked_answer(after_thought)) is not None:
+        return said
     boxed = boxed_answer(text)
     if boxed is not None:
         return boxed
