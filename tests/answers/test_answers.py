@@ -276,4 +276,5 @@ def test_recorded_answers() -> None:
     assert recorded_answer({"answer": ["12"]}) == "12"
     assert recorded_answer({"answer": ["12", "13"]}) is None
     assert recorded_answer({"target": 5}) is None
+    assert recorded_answer({"answer": float("nan")}) is None
     assert recorded_answer({"target": 5}, "target") == "5"

@@ -32,6 +32,8 @@ def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | 
         value = row["reward_model"].get("ground_truth")
     if value is None or isinstance(value, Mapping) or (isinstance(value, list | tuple) and len(value) != 1):
         return None
+    if value != value:  # NaN, which tables have for nothing
+        return None
     text = str(value[0] if isinstance(value, list | tuple) else value)
     return (marked_answer(text) or text).strip() or None
 

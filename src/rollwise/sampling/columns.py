@@ -190,7 +190,10 @@ def categories_of(rows: Sequence[Row], column: str, places: Sequence[str]) -> li
     for row, place in zip(rows, places, strict=True):
         value = row[column]
         parts = value if isinstance(value, list | tuple) else [value]
-        if not parts or any(part is None or isinstance(part, Mapping) for part in parts):
-            raise PoolError(f"{place}: column {column!r} must hold text or numbers, got {value!r:.80}")
+        if not parts or any(part is None or part != part or isinstance(part, Mapping) for part in parts):  # NaN
+            raise PoolError(
+                f"{place}: column {column!r} must hold text or numbers, got {value!r:.80}; fill it, or remove the row "
+                "or the column"
+            )
         named.append(" | ".join(str(part) for part in parts))
     return named
