@@ -81,6 +81,14 @@ def test_an_exception_that_a_test_wants() -> None:
     assert score("def f(): raise KeyError('x')", kind="asserts", code=code) == (1, 1, "")
 
 
+def test_where_a_program_must_not_come_to() -> None:
+    """`assert False` behind a call that should raise was taken for a test of nothing: no exception passed."""
+    code = "try:\n    f(1)\n    assert False\nexcept KeyError:\n    pass\n"
+    assert score("def f(x): raise KeyError(x)", kind="asserts", code=code) == (1, 1, "")
+    assert score("def f(x): return x", kind="asserts", code=code)[:2] == (0, 1)
+    assert score("def f(x): return x", kind="asserts", code=f"assert f(2) == 2\n{code}assert f(3) == 3")[:2] == (1, 2)
+
+
 def test_what_follows_a_late_test_fails() -> None:
     code = "assert f(0) == 0\nassert f(1) == 1\nassert f(0) == 0"
     program = "def f(x):\n    while x: pass\n    return 0"

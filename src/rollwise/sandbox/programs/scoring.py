@@ -45,8 +45,8 @@ class Score(NamedTuple):
 def score_program(text: str, tests: str, *, limits: Limits | None = None) -> Score:
     """Score the program in a model's text.
 
-    Each assertion is a test, and each time it runs; assertions of a constant are none. A program that takes too long,
-    ends its process or can't be loaded fails the tests that are left.
+    Each assertion is a test, and each time it runs; `assert True` is none. A program that gets to `assert False`, takes
+    too long, ends its process or can't be loaded fails the tests that are left.
 
     Args:
         text: What the model wrote.
