@@ -25,11 +25,6 @@ IMAGES = ("image", "images")
 """Columns of which TRL puts the images into the prompts, wherever they are; the policies here read text."""
 
 
-def row_places(source: str, n: int) -> list[str]:
-    """Where each of n rows of a source stands, for messages."""
-    return [f"{source}, row {at}" for at in range(1, n + 1)]
-
-
 def named_columns(rows: list[Row], config: OwnData, source: str, places: Sequence[str]) -> list[Row]:
     """The rows with `prompt`, `answer` and the category and id columns in place, and the prompts as they are asked.
 
