@@ -41,7 +41,7 @@ class Puzzle:
     Attributes:
         question: The prompt, or in the style `boxed` the question in it.
         answer: The only right answer.
-        key: The puzzle's identity: the same for every order in which it may be written.
+        key: The puzzle's identity, whose hash decides the split.
     """
 
     question: str
