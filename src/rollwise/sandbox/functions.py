@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 from rollwise.errors import ConfigError
+from rollwise.options import check_whole
 from rollwise.sandbox.boxes import start
 from rollwise.sandbox.limits import Limits
 from rollwise.sandbox.packages import PACKAGES, mounts_of
@@ -51,7 +52,7 @@ class SandboxedFunction:
         workers: Sandboxes that work at the same time.
 
     Raises:
-        ConfigError: There is no working sandbox on this machine, or a package can't be found.
+        ConfigError: There is no working sandbox on this machine, a package can't be found, or `workers` is below 1.
 
     Example:
         score = SandboxedFunction("reasoning_gym_scores:countdown", workers=2)
@@ -63,6 +64,7 @@ class SandboxedFunction:
         self, function: str, *, packages: Sequence[str] = (), limits: Limits | None = None, workers: int = 1
     ) -> None:
         check_sandbox()
+        check_whole("workers", workers, least=1)
         self.function, self.limits = function, limits or Limits()
         mounts = mounts_of([function.partition(":")[0].partition(".")[0], *packages])
         self._workers = [_Worker(function, mounts, self.limits) for _ in range(workers)]
