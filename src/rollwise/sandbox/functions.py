@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Timer
-from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 from rollwise.errors import ConfigError
@@ -81,7 +80,7 @@ class SandboxedFunction:
 
     def map(self, calls: Sequence[Sequence[Any]]) -> list[Reply]:
         """Call the function for each tuple of arguments, on all workers; replies come in the order of `calls`."""
-        return list(self._pool().map(self._call, calls))
+        return list(self._pool().map(lambda args: self._call(args, {}), calls))
 
     def _pool(self) -> ThreadPoolExecutor:
         """Threads that live as long as this object: a sandbox ends with the thread that started it."""
@@ -93,7 +92,7 @@ class SandboxedFunction:
                 self._free.put(worker)
         return self._threads
 
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any] = MappingProxyType({})) -> Reply:
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         worker = self._free.get()
         try:
             return worker.call(args, kwargs)
