@@ -230,6 +230,8 @@ def test_numbers_side_by_side_are_not_one() -> None:
     """They passed as the same, and votes counted them together."""
     for one, other in (("1,2,3", "123"), ("4 2", "42"), ("(1, -2)", "(1-2)"), ("0,5", "05")):
         assert not same_answer(one, other)
+    for one, other in (("0, 100", "100"), ("3.5, 100", "3.51"), ("12345, 678", "12345678")):  # no thousands
+        assert not same_answer(one, other)
     for one, other in (
         ("(1, 2)", "(1,2)"),
         ("1 2", "1, 2"),
