@@ -279,4 +279,6 @@ def test_recorded_answers() -> None:
     assert recorded_answer({"answer": ["12", "13"]}) is None
     assert recorded_answer({"target": 5}) is None
     assert recorded_answer({"answer": float("nan")}) is None
+    assert recorded_answer({"answer": 4.0}) == "4"  # whole numbers beside an empty cell are such
+    assert recorded_answer({"answer": [0.5]}) == "0.5"
     assert recorded_answer({"target": 5}, "target") == "5"
