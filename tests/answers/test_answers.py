@@ -277,6 +277,7 @@ def test_recorded_answers() -> None:
     assert recorded_answer({"reward_model": {"style": "rule", "ground_truth": "12"}}) == "12"
     assert recorded_answer({"answer": ["12"]}) == "12"
     assert recorded_answer({"answer": ["12", "13"]}) is None
+    assert recorded_answer({"answer": [[1, 2]]}) == "[1, 2]"
     assert recorded_answer({"target": 5}) is None
     assert recorded_answer({"answer": float("nan")}) is None
     assert recorded_answer({"answer": 4.0}) == "4"  # whole numbers beside an empty cell are such

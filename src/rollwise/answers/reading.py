@@ -30,11 +30,9 @@ def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | 
     value = next((row[name] for name in names if row.get(name) is not None), None)
     if value is None and column is None and isinstance(row.get("reward_model"), Mapping):
         value = row["reward_model"].get("ground_truth")
-    if isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]
-    if (
-        value is None or isinstance(value, Mapping | list | tuple) or value != value
-    ):  # NaN, which tables have for nothing
+    if isinstance(value, list | tuple):
+        value = value[0] if len(value) == 1 else None
+    if value is None or isinstance(value, Mapping) or value != value:  # NaN, which tables have for nothing
         return None
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value)  # 4.0 of a column with gaps
     return (marked_answer(text) or text).strip() or None
