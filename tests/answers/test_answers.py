@@ -54,6 +54,7 @@ WHOLE = (
         (r"so \\boxed{4}, from 3", "4"),
         ("The answer is **Paris**.", "Paris"),
         ("That answer isn't 5, it is 6", "6"),
+        ("The answer is5, not 6", "5, not 6"),
         ("I checked the final answer by substitution and got 5.", "5"),
         ("Let me give the final answer.\n\n5", "5"),
         ("The final answers are 3 and 4.", "3 and 4"),
@@ -193,7 +194,7 @@ def test_a_number_is_looked_for_in_a_long_text(text: str) -> None:
 
 OLD_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 OLD_SAID = re.compile(
-    r"(?:final answers?(?!\w|[.,;!?]|[^\S\n]+(?!(?:is|are)\b)(?-i:[a-z]))|answer is\b|answer(?=\**:))"
+    r"(?:final answers?(?!\w|[.,;!?]|[^\S\n]+(?!(?:is|are)\b)(?-i:[a-z]))|answer is(?![^\W\d_])|answer(?=\**:))"
     r"\**\s*(?:is|are|:)?\s*\**\s*(?P<said>[^\n]+)",
     re.IGNORECASE,
 )

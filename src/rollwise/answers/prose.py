@@ -7,7 +7,7 @@ import re
 # No two \s* beside one another: many newlines after "answer is" would take the cube of their number.
 _SAID = re.compile(
     r"""(?:final\ answers?(?!\w|[.,;!?]|[^\S\n]+(?!(?:is|are)\b)(?-i:[a-z]))  # not "the final answer by ..."
-    |answer\ is\b|answer(?=\**:))\**\s*(?:(?:is|are)\b\s*(?::\s*)?|:\s*)?(?:\*+\s*)?
+    |answer\ is(?![^\W\d_])|answer(?=\**:))\**\s*(?:(?:is|are)\b\s*(?::\s*)?|:\s*)?(?:\*+\s*)?
     (?:the\ (?:final\ )?answer\ is\b\s*(?::\s*)?)?  # "Final Answer: The final answer is $5$"
     (?:(?:\\\[|\$\$)[^\S\n]*\n\s*)?  # the mark of a formula, alone on its line
     (?P<said>[^\n]+)""",
