@@ -223,6 +223,8 @@ def test_the_reward_is_the_share_or_all_or_nothing() -> None:
         ('{"kind": "functional", "function": "f", "cases": [[[1], 1]]}', "pairs of texts, an input and an output"),
         ('{"kind": "functional", "function": "f", "cases": [["1", "one"]]}', "can't be read: JSONDecodeError"),
         ('{"kind": "asserts", "code": "assert ("}', "can't be read: SyntaxError"),
+        ('{"kind": "unittest", "code": "class T("}', "can't be read: SyntaxError"),
+        ('{"kind": "unittest", "code": ["import unittest"]}', "can't be read: TypeError"),
     ],
 )
 def test_other_answers_are_refused(tests: str, said: str) -> None:
