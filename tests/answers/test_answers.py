@@ -53,6 +53,14 @@ WHOLE = (
         ("Final Answer: The final answer is $4$. I hope it is correct.", "4"),
         (r"so \\boxed{4}, from 3", "4"),
         ("The answer is **Paris**.", "Paris"),
+        ("That answer isn't 5, it is 6", "6"),
+        ("The answer is5, not 6", "5, not 6"),
+        ("I checked the final answer by substitution and got 5.", "5"),
+        ("Let me give the final answer.\n\n5", "5"),
+        ("The final answers are 3 and 4.", "3 and 4"),
+        ("so 4. The answer is .", "4"),
+        (r"<think>is it \boxed{3}?</think><answer>4</answer>", "4"),
+        (r"<think>\boxed{3}</think>", "3"),
         ("first 3, then -4.5", "-4.5"),
         ("so it is \N{MINUS SIGN}4", "-4"),
         ("7-3", "3"),
@@ -186,7 +194,8 @@ def test_a_number_is_looked_for_in_a_long_text(text: str) -> None:
 
 OLD_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 OLD_SAID = re.compile(
-    r"(?:final answer|answer is|answer(?=\**:))\**\s*(?:is|:)?\s*\**\s*(?P<said>[^\n]+)",
+    r"(?:final answers?(?!\w|[.,;!?]|[^\S\n]+(?!(?:is|are)\b)(?-i:[a-z]))|answer is(?![^\W\d_])|answer(?=\**:))"
+    r"\**\s*(?:is|are|:)?\s*\**\s*(?P<said>[^\n]+)",
     re.IGNORECASE,
 )
 PARTS = (
@@ -222,6 +231,8 @@ def test_numbers_side_by_side_are_not_one() -> None:
     """They passed as the same, and votes counted them together."""
     for one, other in (("1,2,3", "123"), ("4 2", "42"), ("(1, -2)", "(1-2)"), ("0,5", "05")):
         assert not same_answer(one, other)
+    for one, other in (("0, 100", "100"), ("3.5, 100", "3.51"), ("12345, 678", "12345678")):  # no thousands
+        assert not same_answer(one, other)
     for one, other in (
         ("(1, 2)", "(1,2)"),
         ("1 2", "1, 2"),
@@ -244,6 +255,16 @@ def test_same_answer() -> None:
     assert normalised("$ 1, 005.") == "1005"
 
 
+def test_a_star_between_numbers_is_a_sign() -> None:
+    """2*3 passed as 23."""
+    for times in ("2*3", "2 * 3", "2**3"):
+        assert not same_answer("23", times)
+    assert same_answer("2 * 3", "2*3")
+    for bold in ("**23**", "*23*", "* 23"):
+        assert same_answer("23", bold)
+    assert same_answer("The Paris", "The **Paris**")
+
+
 def test_a_number_stands_in_a_text_as_a_number() -> None:
     assert stands_within("1400", "that is 1,400 grams")
     assert not stands_within("140", "that is 1,400 grams")
@@ -257,5 +278,9 @@ def test_recorded_answers() -> None:
     assert recorded_answer({"reward_model": {"style": "rule", "ground_truth": "12"}}) == "12"
     assert recorded_answer({"answer": ["12"]}) == "12"
     assert recorded_answer({"answer": ["12", "13"]}) is None
+    assert recorded_answer({"answer": [[1, 2]]}) == "[1, 2]"
     assert recorded_answer({"target": 5}) is None
+    assert recorded_answer({"answer": float("nan")}) is None
+    assert recorded_answer({"answer": 4.0}) == "4"  # whole numbers beside an empty cell are such
+    assert recorded_answer({"answer": [0.5]}) == "0.5"
     assert recorded_answer({"target": 5}, "target") == "5"

@@ -73,7 +73,7 @@ def test_what_takes_too_long_is_different_and_the_next_is_compared(monkeypatch: 
 
 
 def test_of_an_option_its_letter_counts() -> None:
-    for said in (r"\textbf{(B)}\ 12", r"\text{B) }12", r"(B)\ 12", "B. Paris"):
+    for said in (r"\textbf{(B)}\ 12", r"\text{B) }12", r"(B)\ 12", "B. Paris", "B)", "B:", r"\textbf{B)}"):
         assert math_equal("B", said)
         assert not math_equal("C", said)
 

@@ -262,7 +262,11 @@ def test_refused_files_and_folders(tmp_path: Path) -> None:
     refused(as_csv(tmp_path), r"no 'marks' \(--reward_column\); it has step", Columns(reward_column="marks"))
     refused(tmp_path, r"files of several kinds \(past\.csv, past\.jsonl\)")
     (tmp_path / "short.csv").write_text("prompt,reward\na,1\nb\n")
-    refused(tmp_path / "short.csv", "line 3 has another number of values")
+    refused(tmp_path / "short.csv", "line 3 has fewer cells than the first line has columns")
+    (tmp_path / "short.csv").write_text("prompt,reward,reward\na,1,0\n")  # the last one was taken
+    refused(tmp_path / "short.csv", "has two columns 'reward'; rename or remove one")
+    (tmp_path / "short.csv").write_text('prompt,reward\n"a\nb",1\n"c,1\n')
+    refused(tmp_path / "short.csv", "line 4 is not valid CSV")
     (tmp_path / "past.parquet").write_bytes(b"no")
     pytest.importorskip("pyarrow")
     refused(tmp_path / "past.parquet", "can't be read as parquet")

@@ -79,6 +79,7 @@ def test_a_task_brings_its_own_records() -> None:
         ([{"prompt": ["x"]}], {}, PoolError, "row 1: a prompt must be text"),
         ([{"prompt": "x", "id": [1]}], {}, PoolError, "an id must be text or a whole number, got [1]"),
         ([*ROWS, {"prompt": "x"}], {"category": "kind"}, PoolError, "row 7: column 'kind' must hold text"),
+        ([{"prompt": "x", "kind": float("nan")}], {"category": "kind"}, PoolError, "got nan; fill it, or remove"),
         ([[1]], {}, ConfigError, "line 1 holds a list"),
     ],
 )

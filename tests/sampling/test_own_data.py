@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, RewardError, RollwiseError
 from rollwise.sampling.config import DataConfig, SampleConfig
@@ -53,6 +53,14 @@ def test_every_form_of_file_gives_the_same_rows(tmp_path: Path) -> None:
     found.append(load([tmp_path / "first.jsonl", tmp_path / "second.jsonl"], prompt_column="problem"))
     assert len({data.fingerprint() for data in found}) == 1
     assert found[0].rows[3] == {**ROWS[3], "prompt": "3+3="}
+
+
+def test_a_folder_of_several_splits_names_the_folder_of_one(tmp_path: Path) -> None:
+    own = Dataset.from_list(ROWS)
+    DatasetDict({"test": own, "validation": own}).save_to_disk(str(tmp_path / "folder"))
+    with pytest.raises(ConfigError, match="splits test, validation; name one: (.*)$") as caught:
+        load(tmp_path / "folder")
+    assert load(str(caught.value).rpartition(": ")[2], prompt_column="problem").prompts[1] == "1+1="
 
 
 def test_nested_columns_of_verl(tmp_path: Path) -> None:
@@ -138,6 +146,14 @@ def test_difficulties_of_a_csv_file_are_all_numbers_or_all_text(tmp_path: Path) 
     path.write_text("prompt,answer,answer\na,1,2\n")
     with pytest.raises(ConfigError, match="has two columns 'answer'; rename or remove one"):
         load(path)
+
+
+def test_line_breaks_within_cells_of_a_csv_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'prompt,answer\r\n"a\r\nb",1\r\n')
+    assert load(tmp_path / "a.csv").rows == [{"prompt": "a\nb", "answer": "1"}]
+    (tmp_path / "a.csv").write_bytes(b'prompt,answer\n"a\nb",1\n"c\nd",1,2\n')
+    with pytest.raises(ConfigError, match="line 4 has more cells"):  # where the row begins
+        load(tmp_path / "a.csv")
 
 
 def test_prompts_that_are_all_the_same_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -201,6 +201,26 @@ def test_the_filters_of_code_contests(tmp_path: Path, caplog: pytest.LogCaptureF
     assert "1 of 8 rows left out: no correct Python program" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("wrong", "where", "reason"),
+    [
+        ({"description": " "}, None, "row 3: the prompt is empty"),
+        ({"description": " "}, "id == codecontests-plus:3", "row 3: the prompt is empty"),
+        ({"test_cases": [{"input": "1"}]}, None, "row 3 has another form than ByteDance-Seed/Code-Contests-Plus"),
+        ({"correct_submissions": None}, None, "row 3 has another form than"),  # a filter's traceback
+    ],
+)
+def test_a_row_of_a_preset_is_named_by_its_place_in_the_copy(
+    wrong: dict[str, Any], where: str | None, reason: str, tmp_path: Path
+) -> None:
+    """It was counted among those that the filters and conditions had left."""
+    left_out = {**CONTEST, "id": "1", "test_cases": []}
+    source = copied(tmp_path / "a.jsonl", left_out, {**CONTEST, "id": "2"}, {**CONTEST, "id": "3", **wrong})
+    with pytest.raises(PoolError) as caught:
+        load(f"preset:codecontests-plus={source}", where=where)
+    assert reason in str(caught.value)
+
+
 def test_guru_has_two_reference_rates_and_is_filtered_and_stratified_as_in_prioritized_replay(tmp_path: Path) -> None:
     rows = [
         {

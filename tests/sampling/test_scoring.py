@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, RewardError, TaskError
+from rollwise.models.sampler import SamplingOptions
+from rollwise.sampling.data import PromptData
+from rollwise.sampling.folder import SampleFolder, sample_into
 from rollwise.sampling.rewards import load_reward
 from rollwise.sampling.scoring import Scorer, task_scorer
 from rollwise.tasks import Reversal, make_task
@@ -77,6 +80,16 @@ def test_a_function_that_fails_is_named() -> None:
         match=r"reward 'mine' raised KeyError\('gold'\) in .*test_scoring.py, line \d+ for the prompt '1\+1='",
     ):
         scorer(lambda **columns: columns["gold"])(ROW, ["2"], [[5]])
+
+
+def test_a_folder_that_goes_on_has_the_range_of_the_rewards_it_holds(tmp_path: Path) -> None:
+    """Begun again, a profile of rewards to 10 took 1 for the highest."""
+    folder = SampleFolder(tmp_path, lines="groups.jsonl", what="a folder", command="profile")
+    folder.append([{"id": "a", "prompt": "1+1=", "rewards": [10.0, None, -2.0]}])
+    marks = Scorer(lambda **_: [], name="mine", spec=RewardSpec(), declared=False)
+    data = PromptData(["a"], [{"prompt": "1+1="}], None)
+    sample_into(folder, data, [0], marks, SamplingOptions(), lambda: (None, None))
+    assert marks.spec == RewardSpec(low=-2.0, high=10.0, solved_at=1.0)
 
 
 def test_solved_is_from_a_reward_on() -> None:

@@ -103,6 +103,8 @@ def test_a_package_that_is_not_installed_is_mounted(
         SandboxedFunction("my_scores:score")("x")
     with pytest.raises(ConfigError, match="package 'absent' can't be found"):
         SandboxedFunction("absent:score")
+    with pytest.raises(ConfigError, match="workers must be a whole number >= 1, got 0"):
+        SandboxedFunction("builtins:eval", workers=0)
 
 
 def test_what_can_be_seen_is_python_alone(evaluate: SandboxedFunction) -> None:

@@ -81,6 +81,14 @@ def test_an_exception_that_a_test_wants() -> None:
     assert score("def f(): raise KeyError('x')", kind="asserts", code=code) == (1, 1, "")
 
 
+def test_where_a_program_must_not_come_to() -> None:
+    """`assert False` behind a call that should raise was taken for a test of nothing: no exception passed."""
+    code = "try:\n    f(1)\n    assert False\nexcept KeyError:\n    pass\n"
+    assert score("def f(x): raise KeyError(x)", kind="asserts", code=code) == (1, 1, "")
+    assert score("def f(x): return x", kind="asserts", code=code)[:2] == (0, 1)
+    assert score("def f(x): return x", kind="asserts", code=f"assert f(2) == 2\n{code}assert f(3) == 3")[:2] == (1, 2)
+
+
 def test_what_follows_a_late_test_fails() -> None:
     code = "assert f(0) == 0\nassert f(1) == 1\nassert f(0) == 0"
     program = "def f(x):\n    while x: pass\n    return 0"
@@ -215,6 +223,8 @@ def test_the_reward_is_the_share_or_all_or_nothing() -> None:
         ('{"kind": "functional", "function": "f", "cases": [[[1], 1]]}', "pairs of texts, an input and an output"),
         ('{"kind": "functional", "function": "f", "cases": [["1", "one"]]}', "can't be read: JSONDecodeError"),
         ('{"kind": "asserts", "code": "assert ("}', "can't be read: SyntaxError"),
+        ('{"kind": "unittest", "code": "class T("}', "can't be read: SyntaxError"),
+        ('{"kind": "unittest", "code": ["import unittest"]}', "can't be read: TypeError"),
     ],
 )
 def test_other_answers_are_refused(tests: str, said: str) -> None:

@@ -34,6 +34,9 @@ def test_rewards_of_right_wrong_and_malformed_answers(name: str, answer: str, ot
     assert [task.failure(text, {"answer": answer}) for text in list(said)[:5:2]] == [None, "wrong-answer", "format"]
     with pytest.raises(TaskError, match=f"the reward of '{name}' needs the column 'answer'"):
         task.reward([""], [""])
+    for wrong in (70, None):  # as a number no completion was it, and in a box both ended in a traceback
+        with pytest.raises(TaskError, match=f"needs text in the column 'answer', got {wrong}; put it in quotes"):
+            task.reward([""], ["<answer>70</answer>"], answer=[wrong])
 
 
 def test_rewards_in_a_box() -> None:

@@ -27,6 +27,8 @@ def test_the_reward_is_one_for_the_exact_answer_alone() -> None:
     assert Reversal().reward(["123="] * 5, said, answer=["321"] * 5) == [1.0, 1.0, 0.0, 0.0, 0.0]
     with pytest.raises(TaskError, match="needs the column 'answer'"):
         Reversal().reward(["123="], ["321"])
+    with pytest.raises(TaskError, match="needs text in the column 'answer', got 321; put it in quotes"):
+        Reversal().reward(["123="], ["321"], answer=[321])
 
 
 def test_a_partial_reward_is_the_share_of_digits_that_stand_right() -> None:

@@ -15,9 +15,10 @@ _NUMBER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MINUS = "\N{MINUS SIGN}"
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_BETWEEN_THOUSANDS = re.compile(r"(?<=\d)(?:, ?| )(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<![\d.])[1-9]\d{0,2}(?:,\d{3}(?!\d))+")
+_SPACED_THOUSANDS = re.compile(r"(?<![\d.])[1-9]\d{0,2}(?:(?:, ?| )\d{3}(?!\d))+")
 _BETWEEN_NUMBERS = re.compile(r"(?<=\d)(?:\s*,\s*(?=[-+]?\.?\d)|\s+(?=\.?\d))")
+_TIMES = re.compile(r"(?<=\d)(?:\*+|\s+\*+\s+)(?=\.?\d)")
 _LONGEST_NUMBER = 10_000
 """Characters of a number up to which its value is looked at; longer ones are compared as text."""
 
@@ -44,7 +45,8 @@ def normalised(answer: str) -> str:
     >>> normalised("Paris, France."), normalised("1 2"), normalised("1,234"), normalised(r"\text{Alice}")
     ('parisfrance', '1,2', '1234', 'alice')
     """
-    text = _BETWEEN_THOUSANDS.sub("", TEXT.sub(r"\1", answer).casefold().replace(_MINUS, "-"))
+    text = _SPACED_THOUSANDS.sub(_joined, TEXT.sub(r"\1", answer).casefold().replace(_MINUS, "-"))
+    text = _TIMES.sub(lambda sign: sign[0].strip().replace("*", "\N{MULTIPLICATION SIGN}"), text)
     parts = _BETWEEN_NUMBERS.split(text)
     return ",".join(re.sub(r"[\s,$*]", "", part) for part in parts).rstrip(".")
 
@@ -68,8 +70,12 @@ def numbers_of(text: str) -> list[str]:
     >>> numbers_of("2 of 1,005, or 1/2"), numbers_of("7-3 is not -.5")
     (['2', '1005', '1/2'], ['7', '3', '-.5'])
     """
-    found: list[str] = _NUMBER.findall(_THOUSANDS.sub("", text.replace(_MINUS, "-")))
+    found: list[str] = _NUMBER.findall(_THOUSANDS.sub(_joined, text.replace(_MINUS, "-")))
     return found
+
+
+def _joined(thousands: re.Match[str]) -> str:
+    return re.sub("[, ]", "", thousands[0])
 
 
 def _value(number: str) -> Fraction | float:

@@ -37,8 +37,8 @@ _FRACTION = re.compile(r"(\d+)\u2044(\d+)")
 _MIXED = re.compile(r"([-+]?\d+)\s+(\d+)/(\d+)")
 _ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[a-zA-Z]))")
 _SIGNS = {"∞": r"\infty ", "°": r"^\circ", "·": r"\cdot ", "⋅": r"\cdot ", "\u2212": "-"}
-_CHOICE = re.compile(  # "B) Paris", and \textbf{(B)}\ 12
-    r"(?:\\(?:text(?:bf|rm)?|math(?:bf|rm)|mbox)\s*\{)?\(?([A-Z])[).:](?:[\s~}]|\\[ ,;])+\S.*", re.DOTALL
+_CHOICE = re.compile(  # "B)", "B) Paris", and \textbf{(B)}\ 12
+    r"(?:\\(?:text(?:bf|rm)?|math(?:bf|rm)|mbox)\s*\{)?\(?([A-Z])[).:](?:(?:[\s~}]|\\[ ,;])+\S.*)?", re.DOTALL
 )
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
 _AROUND = re.compile(r"^(?:\\?[$€£¥]|\s)+|[\\$€£¥.\s]+$")

@@ -6,7 +6,8 @@ import re
 
 # No two \s* beside one another: many newlines after "answer is" would take the cube of their number.
 _SAID = re.compile(
-    r"""(?:final\ answer|answer\ is|answer(?=\**:))\**\s*(?:is\b\s*(?::\s*)?|:\s*)?(?:\*+\s*)?
+    r"""(?:final\ answers?(?!\w|[.,;!?]|[^\S\n]+(?!(?:is|are)\b)(?-i:[a-z]))  # not "the final answer by ..."
+    |answer\ is(?![^\W\d_])|answer(?=\**:))\**\s*(?:(?:is|are)\b\s*(?::\s*)?|:\s*)?(?:\*+\s*)?
     (?:the\ (?:final\ )?answer\ is\b\s*(?::\s*)?)?  # "Final Answer: The final answer is $5$"
     (?:(?:\\\[|\$\$)[^\S\n]*\n\s*)?  # the mark of a formula, alone on its line
     (?P<said>[^\n]+)""",
@@ -57,7 +58,7 @@ def answer_said(text: str) -> str | None:
     if last is None or not last["said"].strip():
         return None
     before = text[last.start() : last.start("said")]
-    return _said(last["said"].strip(), may_be_list=":" in before or "\n" in before).strip().rstrip(".*")
+    return _said(last["said"].strip(), may_be_list=":" in before or "\n" in before).strip().rstrip(".*") or None
 
 
 def _said(said: str, *, may_be_list: bool) -> str:

@@ -12,6 +12,7 @@ from rollwise.answers.prose import answer_said
 ANSWER_COLUMNS = ("answer", "ground_truth", "solution", "gold", "label", "expected_answer", "final_answer")
 """Where recorded answers usually are; and `reward_model.ground_truth`, as verl has it."""
 
+_THOUGHT = "</think>"
 _TAG = re.compile("</?answer>", re.IGNORECASE)
 _HASHED = re.compile(r"(?<!#)####(?!#)\s*(.+)")
 _BRACES = re.compile(r"\\{1,4}(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)  # \\boxed too: escaped twice
@@ -29,9 +30,11 @@ def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | 
     value = next((row[name] for name in names if row.get(name) is not None), None)
     if value is None and column is None and isinstance(row.get("reward_model"), Mapping):
         value = row["reward_model"].get("ground_truth")
-    if value is None or isinstance(value, Mapping) or (isinstance(value, list | tuple) and len(value) != 1):
+    if isinstance(value, list | tuple):
+        value = value[0] if len(value) == 1 else None
+    if value is None or isinstance(value, Mapping) or value != value:  # NaN, which tables have for nothing
         return None
-    text = str(value[0] if isinstance(value, list | tuple) else value)
+    text = str(int(value) if isinstance(value, float) and value.is_integer() else value)  # 4.0 of a column with gaps
     return (marked_answer(text) or text).strip() or None
 
 
@@ -54,9 +57,14 @@ def final_answer(text: str) -> str | None:
 def marked_answer(text: str) -> str | None:
     r"""The answer that a text marks as such: `\boxed{}`, `<answer>`, `####`, "the answer is"; None where it marks none.
 
+    Of a text with `</think>` what stands behind it, if it marks one there.
+
     >>> marked_answer("4 and 5 are 9 #### 9"), marked_answer("Step 1: 4 and 5")
     ('9', None)
     """
+    after_thought = text.rpartition(_THOUGHT)[2]
+    if after_thought != text and (said := marked_answer(after_thought)) is not None:
+        return said
     boxed = boxed_answer(text)
     if boxed is not None:
         return boxed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ConfigError, StateFileError
+from rollwise.errors import ConfigError
 from rollwise.parquet import import_pyarrow
 from rollwise.runs.lines import read_json_lines
 
@@ -56,17 +57,26 @@ def _read_list(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, Row]]:
+    begins = 1
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            begins = 2
+        with path.open(encoding="utf-8-sig") as file:  # line breaks within cells become "\n" too, whoever wrote them
+            reader = csv.DictReader(file, strict=True)
+            names = reader.fieldnames or ()
+            if twice := [name for name, n in Counter(names).items() if n > 1]:
+                raise ConfigError(f"{path} has two columns {twice[0]!r}; rename or remove one")
+            begins = reader.line_num + 1
             for row in reader:
                 if None in row or None in row.values():
-                    raise StateFileError(f"{path}, line {begins} has another number of values than the header; mend it")
+                    raise ConfigError(
+                        f"{path}, line {begins} has {'more' if None in row else 'fewer'} cells than the first line has "
+                        "columns; quote cells with commas or line breaks"
+                    )
                 yield f"line {begins}", {name: value or None for name, value in row.items()}
                 begins = reader.line_num + 1
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} can't be read as CSV in UTF-8: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text ({error}); convert it") from error
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {begins} is not valid CSV ({error}); mend it") from error
 
 
 def _read_parquet(path: Path) -> Iterator[tuple[str, Row]]:

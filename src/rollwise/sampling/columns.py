@@ -25,11 +25,6 @@ IMAGES = ("image", "images")
 """Columns of which TRL puts the images into the prompts, wherever they are; the policies here read text."""
 
 
-def row_places(source: str, n: int) -> list[str]:
-    """Where each of n rows of a source stands, for messages."""
-    return [f"{source}, row {at}" for at in range(1, n + 1)]
-
-
 def named_columns(rows: list[Row], config: OwnData, source: str, places: Sequence[str]) -> list[Row]:
     """The rows with `prompt`, `answer` and the category and id columns in place, and the prompts as they are asked.
 
@@ -190,7 +185,10 @@ def categories_of(rows: Sequence[Row], column: str, places: Sequence[str]) -> li
     for row, place in zip(rows, places, strict=True):
         value = row[column]
         parts = value if isinstance(value, list | tuple) else [value]
-        if not parts or any(part is None or isinstance(part, Mapping) for part in parts):
-            raise PoolError(f"{place}: column {column!r} must hold text or numbers, got {value!r:.80}")
+        if not parts or any(part is None or part != part or isinstance(part, Mapping) for part in parts):  # NaN
+            raise PoolError(
+                f"{place}: column {column!r} must hold text or numbers, got {value!r:.80}; fill it, or remove the row "
+                "or the column"
+            )
         named.append(" | ".join(str(part) for part in parts))
     return named

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from rollwise.errors import PoolError
 from rollwise.pool import PromptPool
-from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns, row_places
+from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
 from rollwise.sampling.config import DataConfig, check_selection
 from rollwise.sampling.own_rows import own_rows
 from rollwise.sampling.scorers.builtin import unanswered
-from rollwise.sampling.selection import strata_of
+from rollwise.sampling.selection import row_places, strata_of
 from rollwise.tasks import TASKS, Task
 
 logger = logging.getLogger(__name__)

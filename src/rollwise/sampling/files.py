@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -78,22 +76,7 @@ def _object(text: str, where: str) -> Row:
 
 def _read_csv(path: Path) -> list[Row]:
     """Cells are text, so that an answer "007" stays what it is; an empty cell is None, difficulties are numbers."""
-    reader = csv.DictReader(io.StringIO(_text(path), newline=""), strict=True)
-    rows: list[Row] = []
-    try:
-        names = reader.fieldnames or []
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if list(names).count(name) > 1)
-            raise ConfigError(f"{path} has two columns {twice!r}; rename or remove one")
-        for row in reader:
-            if None in row or None in row.values():
-                raise ConfigError(
-                    f"{path}, line {reader.line_num} has {'more' if None in row else 'fewer'} cells than the first "
-                    "line has columns; quote cells with commas or line breaks"
-                )
-            rows.append({name: value or None for name, value in row.items()})
-    except csv.Error as error:
-        raise ConfigError(f"{path}, line {reader.line_num} is not valid CSV ({error}); mend it") from error
+    rows = _read_stream(path)
     with suppress(ValueError):  # where one is no number all stay text
         found = [float(row["difficulty"]) if row.get("difficulty") else None for row in rows]
         return [row | {"difficulty": own} if own is not None else row for row, own in zip(rows, found, strict=True)]
@@ -118,7 +101,7 @@ def _read_folder(path: Path) -> list[Row]:
         found = datasets.load_from_disk(str(path))
     except Exception as error:
         raise ConfigError(f"folder {str(path)!r} holds no data set of `datasets` ({error}); give a file") from error
-    return _one_split(found, str(path), None)
+    return _one_split(found, str(path), os.sep)
 
 
 def read_hub(
@@ -152,14 +135,16 @@ def read_hub(
         ) from error
     if files:
         return [row for path in paths for row in _READERS[path.suffix](path)]
-    return _one_split(found, name, split)
+    return _one_split(found, name, ":")
 
 
-def _one_split(found: Any, source: str, split: str | None) -> list[Row]:
+def _one_split(found: Any, source: str, before_split: str) -> list[Row]:
     if not hasattr(found, "column_names") or isinstance(found.column_names, dict):
         splits = list(found)
         if len(splits) > 1 and "train" not in splits:
-            raise ConfigError(f"{source!r} has the splits {', '.join(splits)}; name one: {source}:{splits[0]}")
+            raise ConfigError(
+                f"{source!r} has the splits {', '.join(splits)}; name one: {source}{before_split}{splits[0]}"
+            )
         found = found["train" if "train" in splits else splits[0]]
     return [dict(row) for row in found]
 

@@ -130,6 +130,8 @@ def sample_into(
     done = folder.read_groups()
     ids = [data.ids[row] for row in rows]
     missing = [id_ for id_ in ids if id_ not in done]
+    for group in done.values():
+        scorer.check_range(group["rewards"])  # as when they were made: it may have widened the range
     count, tokens = len(ids) - len(missing), 0
     if missing:
         model, tokenizer = policy()

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import pickle
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
 from rollwise.sampling.files import read_hub, read_rows
 from rollwise.sampling.scorers.builtin import ANSWERS
 from rollwise.sampling.scorers.programs import CODE
-from rollwise.sampling.selection import chosen_rows
+from rollwise.sampling.selection import PlacedRow, chosen_rows, row_places
 from rollwise.sampling.suites.known import SUITES, Suite
 from rollwise.sampling.suites.lookup import Row
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 PREFIX = "preset:"
@@ -68,7 +70,7 @@ def check_scorer(source: str, rewards: Sequence[str]) -> None:
         )
 
 
-def preset_rows(source: str, where: Sequence[str] = ()) -> list[Row]:
+def preset_rows(source: str, where: Sequence[str] = ()) -> list[PlacedRow]:
     """The rows of a preset that fulfil `where`: their own columns, and `prompt`, `answer` and others that are made.
 
     Raises:
@@ -81,15 +83,15 @@ def preset_rows(source: str, where: Sequence[str] = ()) -> list[Row]:
     _check_columns(rows, name, suite, copy)
     if suite.rows is not None and len(rows) != suite.rows:
         logger.warning("%s has %d rows, and %s has %d", source, len(rows), suite.hub, suite.rows)
+    placed = list(zip(row_places(repr(source), len(rows)), rows, strict=True))
     for reason, holds in suite.keep.items():
-        left = [row for row in rows if holds(row)]
-        logger.info("%s: %d of %d rows left out: %s", source, len(rows) - len(left), len(rows), reason)
-        rows = left
-    if not rows:
+        left = [(place, row) for place, row in placed if _of_form(holds, row, place, suite)]
+        logger.info("%s: %d of %d rows left out: %s", source, len(placed) - len(left), len(placed), reason)
+        placed = left
+    if not placed:
         raise PoolError(f"{source!r} has no rows after its filters ({'; '.join(suite.keep)}); give more")
-    made = [_made(row, name, suite, f"{source}, row {at}") for at, row in enumerate(rows, start=1)]
-    whole = [{**row, **own} for row, own in zip(rows, made, strict=True)]
-    return chosen_rows(whole, where, repr(source))
+    made = [(place, {**row, **_made(row, name, suite, place)}) for place, row in placed]
+    return chosen_rows(made, where, repr(source))
 
 
 def slim(row: Row, named: Sequence[str | None]) -> Row:
@@ -127,10 +129,15 @@ def _check_columns(rows: Sequence[Row], name: str, suite: Suite, copy: str) -> N
             )
 
 
-def _made(row: Row, name: str, suite: Suite, where: str) -> Row:
+def _made(row: Row, name: str, suite: Suite, place: str) -> Row:
     """The columns that a suite makes of a row, ids with the preset's name, so that several can be mixed."""
-    try:
-        made = suite.read(row)
-    except (KeyError, IndexError, TypeError, ValueError, zlib.error, pickle.UnpicklingError, EOFError) as error:
-        raise PoolError(f"{where} has another form than {suite.hub or 'reasoning-gym'} ({error!r:.80})") from error
+    made = _of_form(suite.read, row, place, suite)
     return {**made, "id": f"{name}:{made['id']}"} if "id" in made else made
+
+
+def _of_form(read: Callable[[Row], T], row: Row, place: str, suite: Suite) -> T:
+    """What is read of a row; `PoolError` where it has another form than the suite's."""
+    try:
+        return read(row)
+    except (KeyError, IndexError, TypeError, ValueError, zlib.error, pickle.UnpicklingError, EOFError) as error:
+        raise PoolError(f"{place} has another form than {suite.hub or 'reasoning-gym'} ({error!r:.80})") from error

@@ -63,7 +63,7 @@ class Scorer:
         about = f"for the prompt {row['prompt']!r:.80}"
         try:
             rewards = numbers(call_reward(self.function, row, texts, token_ids), self.name, len(texts))
-            self._check_range(rewards)
+            self.check_range(rewards)
         except RewardError as error:
             raise RewardError(f"{error} ({about})") from error
         except RollwiseError:
@@ -78,7 +78,7 @@ class Scorer:
         """Whether a rollout of this reward is solved; None where it could not be scored."""
         return None if reward is None else reward >= self.spec.threshold
 
-    def _check_range(self, rewards: Sequence[float | None]) -> None:
+    def check_range(self, rewards: Sequence[float | None]) -> None:
         """Refuse a reward outside the range, or widen that where nobody has given it."""
         scored = [reward for reward in rewards if reward is not None]
         low, high = self.spec.low - self.spec.slack, self.spec.high + self.spec.slack

@@ -17,6 +17,9 @@ from rollwise.sampling.suites.lookup import ABSENT, Row, lookup
 
 logger = logging.getLogger(__name__)
 
+PlacedRow = tuple[str, Row]
+"""Where a row stands, for messages, and the row."""
+
 STRATA = 20
 """Strata that the values of a column of numbers are cut into, where it has more."""
 
@@ -115,8 +118,13 @@ def _unquoted(value: str) -> str:
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
-def chosen_rows(rows: list[Row], where: Sequence[str], source: str) -> list[Row]:
-    """The rows that fulfil every condition.
+def row_places(source: str, n: int) -> list[str]:
+    """Where each of n rows of a source stands, for messages."""
+    return [f"{source}, row {at}" for at in range(1, n + 1)]
+
+
+def chosen_rows(rows: list[PlacedRow], where: Sequence[str], source: str) -> list[PlacedRow]:
+    """The rows that fulfil every condition, each with its place.
 
     Raises:
         ConfigError: a condition can't be read, or compares a number with text.
@@ -125,13 +133,13 @@ def chosen_rows(rows: list[Row], where: Sequence[str], source: str) -> list[Row]
     """
     wanted = conditions(where)
     for condition in wanted:
-        if all(lookup(row, condition.column) is ABSENT for row in rows):
-            names = list(dict.fromkeys(name for row in rows for name in row))
+        if all(lookup(row, condition.column) is ABSENT for _, row in rows):
+            names = list(dict.fromkeys(name for _, row in rows for name in row))
             raise MissingColumnError(
                 f"where {condition.text!r}: {source} has no column {condition.column!r}"
                 f"{did_you_mean(condition.column, names)}; it has {', '.join(names)}"
             )
-    kept = [row for row in rows if all(condition.holds(row) for condition in wanted)]
+    kept = [placed for placed in rows if all(condition.holds(placed[1]) for condition in wanted)]
     if not kept:
         raise PoolError(
             f"where {', '.join(map(repr, where))} leaves none of the {len(rows)} rows of {source}; loosen it"

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Timer
-from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 from rollwise.errors import ConfigError
+from rollwise.options import check_whole
 from rollwise.sandbox.boxes import start
 from rollwise.sandbox.limits import Limits
 from rollwise.sandbox.packages import PACKAGES, mounts_of
@@ -51,7 +51,7 @@ class SandboxedFunction:
         workers: Sandboxes that work at the same time.
 
     Raises:
-        ConfigError: There is no working sandbox on this machine, or a package can't be found.
+        ConfigError: There is no working sandbox on this machine, a package can't be found, or `workers` is below 1.
 
     Example:
         score = SandboxedFunction("reasoning_gym_scores:countdown", workers=2)
@@ -63,6 +63,7 @@ class SandboxedFunction:
         self, function: str, *, packages: Sequence[str] = (), limits: Limits | None = None, workers: int = 1
     ) -> None:
         check_sandbox()
+        check_whole("workers", workers, least=1)
         self.function, self.limits = function, limits or Limits()
         mounts = mounts_of([function.partition(":")[0].partition(".")[0], *packages])
         self._workers = [_Worker(function, mounts, self.limits) for _ in range(workers)]
@@ -79,7 +80,7 @@ class SandboxedFunction:
 
     def map(self, calls: Sequence[Sequence[Any]]) -> list[Reply]:
         """Call the function for each tuple of arguments, on all workers; replies come in the order of `calls`."""
-        return list(self._pool().map(self._call, calls))
+        return list(self._pool().map(lambda args: self._call(args, {}), calls))
 
     def _pool(self) -> ThreadPoolExecutor:
         """Threads that live as long as this object: a sandbox ends with the thread that started it."""
@@ -91,7 +92,7 @@ class SandboxedFunction:
                 self._free.put(worker)
         return self._threads
 
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any] = MappingProxyType({})) -> Reply:
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reply:
         worker = self._free.get()
         try:
             return worker.call(args, kwargs)

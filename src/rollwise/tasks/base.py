@@ -171,6 +171,22 @@ def with_all_columns(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{name: row.get(name) for name in names} for row in rows]
 
 
+def answers_of(name: str, columns: Mapping[str, Any], completions: Sequence[Text]) -> list[str]:
+    """The column `answer` as the reward of the task `name` is given it.
+
+    Raises:
+        TaskError: it is missing, not one for each completion, or holds something else than text.
+    """
+    answers = columns.get("answer")
+    if answers is None or len(answers) != len(completions):
+        raise TaskError(f"the reward of {name!r} needs the column 'answer', one for each completion")
+    if wrong := [answer for answer in answers if not isinstance(answer, str)]:
+        raise TaskError(
+            f"the reward of {name!r} needs text in the column 'answer', got {wrong[0]!r:.80}; put it in quotes"
+        )
+    return list(answers)
+
+
 def completion_text(completion: Text) -> str:
     """A completion's text: itself, or the contents of its assistant messages joined by line breaks.
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from rollwise.answers import boxed_answer, same_answer
-from rollwise.errors import TaskError
 from rollwise.options import Range, Share, check_number, check_whole
 from rollwise.rng import check_seed
-from rollwise.tasks.base import HeldOut, Task, Text, completion_text
+from rollwise.tasks.base import HeldOut, Task, Text, answers_of, completion_text
 from rollwise.tasks.seeding import distinct, in_share, in_shares, rng_for
 from rollwise.tasks.tags import CLOSE, OPEN, extract_answer
 
@@ -41,7 +40,7 @@ class Puzzle:
     Attributes:
         question: The prompt, or in the style `boxed` the question in it.
         answer: The only right answer.
-        key: The puzzle's identity: the same for every order in which it may be written.
+        key: The puzzle's identity, whose hash decides the split.
     """
 
     question: str
@@ -156,11 +155,9 @@ class LevelTask(Task):
         In a box the answer is compared as `same_answer` does, so that case, spaces and `\text{}` make no difference.
 
         Raises:
-            TaskError: the column `answer` is missing or not one for each completion.
+            TaskError: the column `answer` is missing, not one for each completion, or holds no text.
         """
-        answers = columns.get("answer")
-        if answers is None or len(answers) != len(completions):
-            raise TaskError(f"the reward of {self.name!r} needs the column 'answer', one for each completion")
+        answers = answers_of(self.name, columns, completions)
         return [self._score(completion_text(said), answer) for said, answer in zip(completions, answers, strict=True)]
 
     def failure(self, completion: Text, record: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 from rollwise.errors import ConfigError, TaskError
 from rollwise.options import Range, Share, check_number, check_whole
 from rollwise.rng import check_seed
-from rollwise.tasks.base import HeldOut, Task, Text, completion_text
+from rollwise.tasks.base import HeldOut, Task, Text, answers_of, completion_text
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 # Left where a length has no more strings to give: 8 of one digit are all there are.
@@ -127,11 +127,9 @@ class Reversal(Task, name="reversal"):
         """1.0 where the completion, without space around it, is the recorded answer; else 0.0, or its share of it.
 
         Raises:
-            TaskError: the column `answer` is missing or not one for each completion.
+            TaskError: the column `answer` is missing, not one for each completion, or holds no text.
         """
-        answers = columns.get("answer")
-        if answers is None or len(answers) != len(completions):
-            raise TaskError("the reward of 'reversal' needs the column 'answer', one for each completion")
+        answers = answers_of(self.name, columns, completions)
         pairs = [(completion_text(said).strip(), answer) for said, answer in zip(completions, answers, strict=True)]
         return [share_right(*pair) if self.partial else float(pair[0] == pair[1]) for pair in pairs]
 

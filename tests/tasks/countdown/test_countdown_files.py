@@ -46,6 +46,9 @@ def test_parquet_and_jsonl_give_the_same_records(tmp_path: Path) -> None:
     parquet = Countdown(data_file=_write_parquet(tmp_path / "a.parquet", columns))
     jsonl = Countdown(data_file=_write(tmp_path / "a.jsonl", ROWS))
     assert parquet.train_records(20, seed=0) == jsonl.train_records(20, seed=0)
+    marked = tmp_path / "b.jsonl"
+    marked.write_bytes(b"\xef\xbb\xbf" + (tmp_path / "a.jsonl").read_bytes())  # a byte order mark
+    assert Countdown(data_file=marked).train_records(20, seed=0) == jsonl.train_records(20, seed=0)
 
 
 def test_an_eval_file_is_taken_out_of_training(tmp_path: Path) -> None:

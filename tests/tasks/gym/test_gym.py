@@ -164,12 +164,25 @@ def test_secs_words_and_levels() -> None:
         ),
         ({"dataset": "word_ladder"}, "the items of 'word_ladder' change from process to process"),
         ({"dataset": "knight_swap"}, "the items of 'knight_swap' change from process to process"),
+        ({"dataset": "puzzle24"}, "scorer of 'puzzle24' pays for any four numbers that make 24; take another data set"),
+        ({"dataset": "game_of_life_halting"}, "pays for any answer"),
         ({"dataset": "gcd", "style": "lines"}, "style must be 'line', 'tags' or 'chat'"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         ReasoningGym(**options)
+
+
+def test_a_generator_without_answers_on_record_shows_none() -> None:
+    """Its worked examples read "Answer: None"."""
+    for work in (ReasoningGym(dataset="graph_color").train_records, ReasoningGym(dataset="graph_color").demonstrations):
+        with pytest.raises(TaskError, match="data set 'graph_color' has no answers on record, .*; set shots to 0"):
+            work(1, seed=0)
+    task = ReasoningGym(dataset="graph_color", shots=0)
+    assert task.train_records(2, seed=0)
+    with pytest.raises(TaskError, match="has no answers on record"):
+        task.demonstrations(1, seed=0)
 
 
 def test_answers_of_several_lines_and_foreign_records_are_refused() -> None:

@@ -14,22 +14,27 @@ from .forked import DONE, forked
 
 
 def run(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
-    """Write a line [how it ended, passed, tests, reason]."""
+    """Write a line [how it ended, passed, tests, reason], or text: why the tests can't be read."""
     program, code = json.loads(requests.readline())
-    work = functools.partial(_run, program, code)
+    try:
+        tests = compile(code, "tests.py", "exec")
+    except Exception as error:
+        replies.write(json.dumps(f"{error!r:.200}") + "\n")
+        return
+    work = functools.partial(_run, program, tests)
     ended, output = forked(work, seconds=settings["seconds"], most=settings["output"] * 2**10)
     try:
-        passed, tests, reason = json.loads(output) if ended == DONE else (0, 0, "")
+        passed, count, reason = json.loads(output) if ended == DONE else (0, 0, "")
     except (ValueError, TypeError):
-        passed, tests, reason = 0, 0, "gave no verdict"
-    replies.write(json.dumps([ended, passed, tests, reason]) + "\n")
+        passed, count, reason = 0, 0, "gave no verdict"
+    replies.write(json.dumps([ended, passed, count, reason]) + "\n")
 
 
 def _is_case(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, unittest.TestCase)
 
 
-def _run(program: str, code: str, writable: int) -> None:
+def _run(program: str, tests: types.CodeType, writable: int) -> None:
     module = types.ModuleType("program")  # its `if __name__ == "__main__":` is not run
     sys.modules["program"] = sys.modules["__main__"] = module  # patches of the tests name the latter
     reason = ""
@@ -37,7 +42,7 @@ def _run(program: str, code: str, writable: int) -> None:
     try:
         exec(compile(program, "program.py", "exec"), module.__dict__)
         own = [value for value in vars(module).values() if _is_case(value)]  # tests that the model wrote are none
-        exec(compile(code, "tests.py", "exec"), module.__dict__)
+        exec(tests, module.__dict__)
         cases = [value for value in vars(module).values() if _is_case(value) and value not in own]
         suite.addTests(map(unittest.defaultTestLoader.loadTestsFromTestCase, cases))
         suite.run(result)

@@ -45,8 +45,8 @@ class Score(NamedTuple):
 def score_program(text: str, tests: str, *, limits: Limits | None = None) -> Score:
     """Score the program in a model's text.
 
-    Each assertion is a test, and each time it runs; assertions of a constant are none. A program that takes too long,
-    ends its process or can't be loaded fails the tests that are left.
+    Each assertion is a test, and each time it runs; `assert True` is none. A program that gets to `assert False`, takes
+    too long, ends its process or can't be loaded fails the tests that are left.
 
     Args:
         text: What the model wrote.
@@ -118,25 +118,26 @@ def _stdin(program: str, cases: list[list[str]], limits: Limits) -> Score:
 
 def _unittest(program: str, code: str, limits: Limits) -> Score:
     replies = run_alone("unittests", [program, code], limits, seconds=2 * limits.seconds)
-    ended, passed, tests, reason = replies[0] if replies else ("died", 0, 0, "")
+    ended, passed, tests, reason = _read(replies[0]) if replies else ("died", 0, 0, "")
     reason = reason or _ENDED.get(ended, "" if passed == tests > 0 else "no test ran").format(**vars(limits))
     return Score(int(passed), max(int(tests), 1), reason)
 
 
 def _counted(lines: list[Any], limits: Limits) -> Score:
-    """The score of a checker's lines: the number of assertions in the code, then a verdict for each that ran.
-
-    Raises:
-        RewardError: There is text in place of the number, as the tests can't be read.
-    """
+    """The score of a checker's lines: the number of assertions in the code, then a verdict for each that ran."""
     if not lines:
         return Score(0, 1, "the tests' sandbox ended")
-    known, *verdicts = lines
-    if isinstance(known, str):
-        raise RewardError(f"the tests of reward 'code' can't be read: {known}; mend or leave out their row")
+    known, *verdicts = _read(lines[0]), *lines[1:]
     passed = sum(verdict[0] for verdict in verdicts)
     reason = next((verdict[1] for verdict in verdicts if not verdict[0]), "")
     tests = max(known, len(verdicts), 1)
     if len(verdicts) < tests and not reason:
         reason = _ENDED["late"].format(**vars(limits))
     return Score(passed, tests, reason)
+
+
+def _read(first: Any) -> Any:
+    """A sandbox's first reply; `RewardError` where it is text, which says why the tests can't be read."""
+    if isinstance(first, str):
+        raise RewardError(f"the tests of reward 'code' can't be read: {first}; mend or leave out their row")
+    return first

@@ -43,7 +43,7 @@ def read_items(path: str | Path) -> list[Item]:
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:  # a byte order mark is no part of the first line
             for at, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue

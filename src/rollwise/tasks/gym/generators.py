@@ -30,8 +30,8 @@ def generator(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
     """A data set of reasoning-gym with one item, that of `seed`.
 
     Raises:
-        ConfigError: there is no such generator or parameter, the generator refuses its value, or its items can't be
-            repeated.
+        ConfigError: there is no such generator or parameter, the generator refuses its value, its items can't be
+            repeated, or its scorer pays for wrong answers.
         MissingExtraError: reasoning-gym is not installed.
     """
     package_version()
@@ -44,6 +44,8 @@ def generator(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
             f"the items of {name!r} change from process to process, as reasoning-gym draws from unordered sets; set "
             "PYTHONHASHSEED=0 in the environment, or take another data set"
         )
+    if name in _PAYS_FOR and package_version() == _READ_VERSION:
+        raise ConfigError(f"reasoning-gym's scorer of {name!r} pays for {_PAYS_FOR[name]}; take another data set")
     known = [field.name for field in fields(DATASETS[name][1]) if field.name not in _NOT_PARAMETERS]
     check_options(f"data set {name!r}", parameters, known)
     try:
@@ -105,6 +107,7 @@ def scores_by_comparison(name: str) -> bool:
 # Found by making twelve items of each generator in two processes. The sandbox has PYTHONHASHSEED=0, too.
 _BY_HASHES = frozenset({"isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder"})
 _READ_VERSION = "0.1.25"
+_PAYS_FOR = {"game_of_life_halting": "any answer", "puzzle24": "any four numbers that make 24"}
 _READ = frozenset(
     {
         "ab",

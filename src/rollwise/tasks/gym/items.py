@@ -18,6 +18,9 @@ from rollwise.tasks.gym.generators import generator, package_version
 SLOW = 0.01
 """Items that take at least this many seconds are kept. A 5 x 5 zebra puzzle takes a third of a second."""
 
+NO_ANSWER = str(None)
+"""The answer of a generator's items that have none on record, as those of graph_color."""
+
 _PROBES = (1, 2**30)
 
 

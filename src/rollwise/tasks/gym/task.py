@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +23,7 @@ from rollwise.options import (
 from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, completion_text
 from rollwise.tasks.gym.generators import package_version, parameters_of
-from rollwise.tasks.gym.items import Item, Items
+from rollwise.tasks.gym.items import NO_ANSWER, Item, Items
 from rollwise.tasks.gym.prompts import STYLES, answer_in, completion, render, stop_texts
 from rollwise.tasks.gym.scoring import Said, check_scorers, scores
 from rollwise.tasks.seeding import distinct, in_share, in_shares, rng_for
@@ -122,7 +122,7 @@ class ReasoningGym(Task, name="reasoning-gym"):
 
         Raises:
             ConfigError: `n` or `seed` is out of its range.
-            TaskError: an answer has several lines, and the style is `line`.
+            TaskError: an answer has several lines, and the style is `line`; or a worked example has none.
         """
         return self._records("train", "train", n, seed)
 
@@ -141,10 +141,12 @@ class ReasoningGym(Task, name="reasoning-gym"):
 
         Raises:
             ConfigError: `n`, `seed` or `accuracy` is out of its range.
+            TaskError: a generator has no answers on record.
         """
         share = self.demo_accuracy if accuracy is None else check_number("accuracy", accuracy, low=0.0, high=1.0)
         rng = rng_for(check_seed(seed), "reasoning-gym/demonstrations")
         records = self._records("train", "train", check_whole("n", n, least=1), seed)
+        _check_answered((record["dataset"], record["answer"]) for record in records)
         others: dict[str, list[str]] = {}
         for record in records:
             others.setdefault(record["category"], []).append(record["answer"])
@@ -224,9 +226,10 @@ class ReasoningGym(Task, name="reasoning-gym"):
 
     def _shots(self, source: Source) -> list[tuple[int, Item]]:
         """The worked examples: training items, the same whatever the seed."""
-        return list(
-            itertools.islice(self._draws(source, rng_for(0, f"shots/{source.name}"), "train", set()), self.shots)
-        )
+        draws = self._draws(source, rng_for(0, f"shots/{source.name}"), "train", set())
+        shots = list(itertools.islice(draws, self.shots))
+        _check_answered((source.dataset, shot.answer) for _, shot in shots)
+        return shots
 
     def _draws(self, source: Source, rng: random.Random, split: str, seen: set[str]) -> Iterator[tuple[int, Item]]:
         """Items of one side with their seeds; no question comes twice."""
@@ -238,4 +241,13 @@ class ReasoningGym(Task, name="reasoning-gym"):
             wanted=lambda one: in_share(f"reasoning-gym|{one[1].question}", self.eval_share) is held_out,
             seen=seen,
             give_up=_GIVE_UP,
+        )
+
+
+def _check_answered(shown: Iterable[tuple[str, str]]) -> None:
+    """`TaskError` where of the generators and answers that a policy is to be shown one has none."""
+    if lacking := [dataset for dataset, answer in shown if answer == NO_ANSWER]:
+        raise TaskError(
+            f"data set {lacking[0]!r} has no answers on record, so none can be shown; set shots to 0, and start from a "
+            "model of your own (--model)"
         )
