@@ -9,7 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.evaluation import Faults, read_run
-from rollwise.runs.data_file import PoolFacts, pool_facts, read_pool_facts, write_pool_facts
+from rollwise.runs.data_file import PoolFacts, note_data, pool_facts, read_pool_facts, write_pool_facts
 
 
 def test_categories_are_named_as_in_the_log(tmp_path: Path) -> None:
@@ -31,3 +31,15 @@ def test_a_damaged_file_is_named_and_left_out(tmp_path: Path, text: str) -> None
     assert read_run(tmp_path, faults).pool is None
     assert any("pool.json" in sentence for sentence in faults.sentences())
     assert read_run(tmp_path).pool is None
+
+
+def test_what_has_changed_is_said_of_the_data_that_a_run_began_with(tmp_path: Path) -> None:
+    """Of those of the last resume data that were put back had changed, and others had not from the second one on."""
+    first, other = ({"data": data, "eval_data": "b", "reward": "c"} for data in ("a", "d"))
+    assert note_data(tmp_path, first, anew=True) == []
+    for _ in range(2):
+        assert [said.partition(";")[0] for said in note_data(tmp_path, other)] == [
+            "since the run began, the training prompts have changed"
+        ]
+    assert note_data(tmp_path, first) == []
+    assert note_data(tmp_path, other, anew=True) == note_data(tmp_path, other) == []

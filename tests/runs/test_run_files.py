@@ -12,7 +12,7 @@ import pytest
 
 from rollwise.errors import StateFileError
 from rollwise.evaluation import Faults, read_json_lines, read_run
-from rollwise.runs.lines import parse_line, read_lines_at
+from rollwise.runs.lines import append_lines, lines_by_id, parse_line, read_lines_at
 from rollwise.runs.reading import is_training_line
 
 
@@ -61,6 +61,14 @@ def test_line_torn_inside_a_character_is_left_out(tmp_path: Path) -> None:
     whole = json.dumps({"step": 1}).encode()
     (tmp_path / "metrics.jsonl").write_bytes(whole + b"\n" + '{"step": 2, "café'.encode()[:-1])
     assert read_run(tmp_path).steps.tolist() == [1]
+
+
+def test_half_a_surrogate_pair_is_read_by_whoever_reads_the_file(tmp_path: Path) -> None:
+    """A server's answer may hold one; UTF-8 can't, so that the line was damaged for `profile --rollouts` and others."""
+    lines = [{"id": id_, "texts": ["cut \ud83d"]} for id_ in ("a\ud83d", "b")]
+    append_lines(tmp_path / "groups.jsonl", lines)
+    assert [row for _, row in read_json_lines(tmp_path / "groups.jsonl")] == lines
+    assert [*lines_by_id(tmp_path / "groups.jsonl", "texts", mend=False).values()] == lines
 
 
 def test_whole_last_line_without_newline_counts(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import rollwise.training.run  # noqa: F401  (before its part, which imports it)
+from rollwise.errors import ConfigError
 from rollwise.tasks import make_task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
@@ -37,6 +38,22 @@ def test_a_generation_of_another_size_than_prompts_per_step_is_said(
     messages = [record.getMessage() for record in caplog.records if "a generation of" in record.getMessage()]
     assert bool(messages) == bool(said)
     assert all(said in message for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        ("num_train_epochs", 3, "steps"),
+        ("shuffle_dataset", False, "curriculum"),
+        ("resume_from_checkpoint", "x", "resume"),
+    ],
+)
+def test_fields_that_a_run_ignores_are_refused(name: str, value: Any, option: str, tmp_path: Path) -> None:
+    """Steps end a run, and the curriculum orders the prompts, whatever these say; a run that has them goes on."""
+    config = TrainConfig(task="reversal", trainer_options={name: value})
+    with pytest.raises(ConfigError, match=f"trainer_options can't have '{name}': give --{option} instead"):
+        trainer_arguments(config, make_task("reversal"), tmp_path, begun=False)
+    trainer_arguments(config, make_task("reversal"), tmp_path, begun=True)
 
 
 def test_a_gpu_is_left_alone_where_accelerate_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,3 +210,15 @@ def test_the_same_command_trains_once_the_reward_is_mended(
     assert train(tmp_path, model, "a.jsonl", "--reward", "r.py:raises") == 1
     monkeypatch.setitem(globals(), "REWARDS", REWARDS.replace('raise ValueError("no such thing")', "return [1.0] * 8"))
     assert train(tmp_path, model, "a.jsonl", "--reward", "r.py:raises") == 0
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "rollouts.jsonl", "evaluations.jsonl", "prompts.jsonl"])
+def test_a_log_that_somebody_kept_is_no_place_for_a_new_run(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run begins with empty logs: a `rollouts.jsonl` that was kept for a replay was emptied without a word."""
+    (tmp_path / name).write_text('{"step": 1, "rewards": [1]}\n')
+    assert main(["train", "--task", "reversal", "--out", str(tmp_path)]) == 1
+    assert f"there is no config.yaml, but '{tmp_path / name}' is there" in capsys.readouterr().err
+    assert (tmp_path / name).read_text() == '{"step": 1, "rewards": [1]}\n'
+    assert [path.name for path in tmp_path.iterdir()] == [name]

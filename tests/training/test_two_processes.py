@@ -46,3 +46,14 @@ def test_prompts_that_fill_up_the_batches_of_an_evaluation_do_not_count(two_proc
         assert line[f"eval/{one.set}/pass@1"] == pytest.approx(solved / n, abs=1e-6)
         assert line[f"eval/{one.set}/reward"] == pytest.approx(solved / n, abs=1e-6)
     assert line["eval/pass@1"] == pytest.approx(4 / 10, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_ranks_with_other_rows_are_refused_on_all_of_them(two_processes: Callable[[str], Path]) -> None:
+    """Rows are sent by their numbers: a rank whose data set was shuffled otherwise rolled out other prompts."""
+    first, second = json.loads((two_processes("other-rows") / "said.json").read_text())
+    names = ("train_dataset", "eval_dataset", "dataset")
+    assert [text.partition(", so it")[0] for text in first] == [
+        f"rank 1 has other rows in {name} than rank 0" for name in names
+    ]
+    assert second == first

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from ranks import digest, tell
-from toys import Traced, make_trainer, toy_reward
+from toys import Traced, make_trainer, toy_dataset, toy_reward
+
+from rollwise.errors import SilentNoOpError
 
 
 def train(out: Path, resume: bool) -> Any:
@@ -33,4 +35,24 @@ def train(out: Path, resume: bool) -> Any:
         "trace": getattr(trainer.curriculum, "trace", []),  # rank 0 alone has a bound curriculum
     }
     tell(trainer, mine, out / ("resumed.json" if resume else "straight.json"))
+    return trainer
+
+
+def other_rows(out: Path) -> Any:
+    """What each rank says where the last one has the rows in another order: to train on, to evaluate on, or later."""
+    trainer = make_trainer(out, processes=2)
+    rows = toy_dataset()
+    mine = rows.select(range(len(rows) - 1, -1, -1)) if trainer.accelerator.process_index else rows
+    said = []
+    for act in (
+        lambda: make_trainer(out, dataset=mine, processes=2),
+        lambda: make_trainer(out, eval_dataset=mine, processes=2),
+        lambda: trainer.change_dataset(mine),
+    ):
+        try:
+            act()
+        except SilentNoOpError as error:
+            said.append(str(error))
+    out.mkdir(exist_ok=True)
+    tell(trainer, said, out / "said.json")
     return trainer

@@ -44,6 +44,7 @@ def straight_and_resumed(scenarios: dict[str, Callable[..., Any]], out: Path) ->
 def two(out: Path) -> None:
     straight_and_resumed(RESUMED, out)
     two_ranks_evaluated.train(out / "evaluated")
+    two_ranks.other_rows(out / "other-rows")
     for kind in JUDGING:
         trainer = two_ranks_judging.judge(out / f"judging-{kind}", kind)
     end(trainer)

@@ -64,6 +64,8 @@ def load_policy(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A causal language model and its tokenizer, ready for generation: a pad token, padding on the left.
 
+    The global random state of torch is left as it was.
+
     Args:
         path_or_id: A folder written by `save_pretrained`, or a model's id on the Hugging Face hub. Of a LoRA
             checkpoint, which holds the adapter alone, the base model with the adapter merged into its weights.
@@ -82,7 +84,7 @@ def load_policy(
         raise ConfigError(f"dtype must be a torch dtype's name such as 'float32' or 'bfloat16', got {dtype!r}")
     if dtype is None:
         dtype = "auto" if torch.accelerator.is_available() else "float32"
-    with _loading(path_or_id):
+    with _loading(path_or_id), torch.random.fork_rng(devices=[]):  # an adapter is drawn before it is read
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source, padding_side="left", trust_remote_code=trust_remote_code
         )

@@ -49,10 +49,8 @@ class ValueNetwork:
 
     def __init__(self, options: NetworkOptions, seed: int) -> None:
         self.options = options
-        with torch.random.fork_rng(devices=[]):  # a checkpoint that lacks a weight has it drawn
-            policy, self.tokenizer = load_policy(
-                options.model, dtype=options.dtype or (None if options.frozen else "float32")
-            )
+        dtype = options.dtype or (None if options.frozen else "float32")
+        policy, self.tokenizer = load_policy(options.model, dtype=dtype)
         self.device = torch.device(options.device) if options.device else _default_device()
         self.backbone: Any = policy.base_model.to(self.device).eval()
         self.backbone.requires_grad_(not options.frozen)

@@ -22,20 +22,17 @@ _WORDS = {
 }
 
 
-def note_data(folder: Path, fingerprint: Mapping[str, str]) -> list[str]:
-    """Write the hashes, and say in words what differs from those that a run began with; nothing for a new run."""
+def note_data(folder: Path, fingerprint: Mapping[str, str], *, anew: bool = False) -> list[str]:
+    """Write the hashes of a run that begins `anew`; else say in words what differs from those that it began with."""
     path = folder / DATA_FILE
     try:
-        before = json.loads(path.read_text())
+        before = {} if anew else json.loads(path.read_text())
     except (OSError, ValueError):
         before = {}
-    if before != dict(fingerprint):
-        write_atomically(path, json.dumps(dict(fingerprint), indent=1).encode())
-    return [
-        f"since the run began, {words}"
-        for name, words in _WORDS.items()
-        if before.get(name, fingerprint[name]) != fingerprint[name]
-    ]
+    began = {**fingerprint, **before}
+    if began != before:
+        write_atomically(path, json.dumps(began, indent=1).encode())
+    return [f"since the run began, {words}" for name, words in _WORDS.items() if began[name] != fingerprint[name]]
 
 
 MOST_CATEGORIES = 1000

@@ -206,7 +206,7 @@ def append_lines(path: Path, lines: Iterable[Line]) -> None:
     """Append lines in one write, and make them durable."""
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     with open(path, "ab") as file:
-        file.write(text.encode("utf-8", "surrogatepass"))
+        file.write(text.encode("utf-8", "backslashreplace"))  # half a surrogate pair as JSON's escape
         file.flush()
         os.fsync(file.fileno())
 

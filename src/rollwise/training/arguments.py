@@ -29,8 +29,10 @@ TRAINERS: dict[str, tuple[type, type]] = {
 
 _NEVER = 10**9
 """Steps between evaluations where they come by generated tokens (`evaluations.py`)."""
-_OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"}
-"""Fields of the trainer's arguments that the run itself has to know: the option that sets each."""
+_OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"} | {
+    "num_train_epochs": "steps", "resume_from_checkpoint": "resume", "shuffle_dataset": "curriculum",
+}  # fmt: skip
+"""Fields of the trainer's arguments that the run itself has to know, or would ignore: the option in place of each."""
 
 
 def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:

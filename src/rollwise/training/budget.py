@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from accelerate.utils import broadcast_object_list
+from accelerate import PartialState
 from transformers import TrainerCallback
 
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.log_ends import Totals
 from rollwise.training.config import TrainConfig
 from rollwise.training.recording.recorder import Recorder
+from rollwise.training.trainer.ranks import on_main
 
 
 class Budget(TrainerCallback):
@@ -30,10 +31,7 @@ class Budget(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Stop here?"""
-        over = [is_spent(self.recorder.totals, tokens=self.tokens, hours=self.hours)]
-        if args.world_size > 1:
-            broadcast_object_list(over)
-        if over[0]:
+        if on_main(PartialState(), lambda: is_spent(self.recorder.totals, tokens=self.tokens, hours=self.hours)):
             control.should_training_stop = True
             control.should_evaluate = args.eval_strategy != "no"
             control.should_save = True

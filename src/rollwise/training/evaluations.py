@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from accelerate.utils import broadcast_object_list
+from accelerate import PartialState
 from transformers import TrainerCallback
 
 from rollwise.training.config import TrainConfig
 from rollwise.training.recording.recorder import Recorder
+from rollwise.training.trainer.ranks import on_main
 
 
 class Evaluations(TrainerCallback):
@@ -43,13 +44,11 @@ class Evaluations(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Evaluate now?"""
         self._over = control.should_training_stop
-        if self.config.eval_every_tokens is None or args.eval_strategy == "no":
+        every = self.config.eval_every_tokens
+        if every is None or args.eval_strategy == "no":
             return
         before, self._before = self._before, self.recorder.totals.tokens
-        due = [passes_multiple(before, self._before, self.config.eval_every_tokens)]
-        if args.world_size > 1:
-            broadcast_object_list(due)
-        if due[0]:
+        if on_main(PartialState(), lambda: passes_multiple(before, self._before, every)):
             control.should_evaluate = True
 
     def _evaluate_end(self) -> None:

@@ -47,7 +47,7 @@ def say(console: Console, notes: Iterable[str]) -> None:
 def note_origin(folder: RunFolder, task: Task, new: Any, console: Console) -> None:
     """Write down what data the run has, and of a `new` trainer what model; say what has changed since it began."""
     if isinstance(task, OwnTask):
-        say(console, note_data(folder.path, task.fingerprint()))
+        say(console, note_data(folder.path, task.fingerprint(), anew=new is not None))
     if new is not None:
         folder.write_model(made_by(new.model, new.processing_class))
 

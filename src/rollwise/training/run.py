@@ -13,7 +13,16 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, LAUNCH_FILE, METRICS_FILE
+from rollwise.runs.names import (
+    CHECKPOINTS,
+    CONFIG_FILE,
+    EVALUATIONS_FILE,
+    JUDGMENTS_FILE,
+    LAUNCH_FILE,
+    METRICS_FILE,
+    PROMPTS_FILE,
+    ROLLOUTS_FILE,
+)
 from rollwise.sampling.own_task import task_of
 from rollwise.sampling.setting import say_stop
 from rollwise.terminal import make_console
@@ -47,8 +56,9 @@ def check_new(config: TrainConfig) -> None:
         raise ConfigError(
             f"{str(config.folder)!r} holds a run already: go on with --resume {config.folder}, or choose another --out"
         )
-    left = [path for path in (config.folder / METRICS_FILE, *config.folder.glob(f"{CHECKPOINTS}/*")) if path.exists()]
-    if left:
+    logs = (METRICS_FILE, ROLLOUTS_FILE, PROMPTS_FILE, EVALUATIONS_FILE, JUDGMENTS_FILE)  # a run begins with empty ones
+    kept = (*(config.folder / name for name in logs), *config.folder.glob(f"{CHECKPOINTS}/*"))
+    if left := [path for path in kept if path.exists()]:
         raise ConfigError(
             f"there is no config.yaml, but {str(left[0])!r} is there, of another run: put its config.yaml back to go "
             "on with it, or choose another --out"

@@ -11,6 +11,7 @@ from toys import CONFIGS, flat_parameters, make_trainer, toy_dataset
 from trl import GRPOConfig
 
 import rollwise as rw
+from rollwise.tickets.contrast import Contrast
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 
@@ -67,6 +68,19 @@ def test_the_gain_of_a_group_is_of_its_own_advantages_whatever_the_prompts_weigh
         assert gains == pytest.approx(found, abs=1e-5)
         sizes |= {n for n, pay in zip(groups.sizes.tolist(), found.values(), strict=True) if pay > 0}
     assert len(sizes) > 1
+
+
+def test_the_gain_of_a_group_is_of_its_own_advantages_where_those_trained_on_are_scaled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`match_uniform` multiplies all advantages of a step by a number, which changes from step to step."""
+    monkeypatch.setattr(Contrast, "scale", 0.5)
+    seen: list[Any] = []
+    extra = {"group_observers": [seen.append], "match_uniform": True}
+    trainer = trained(tmp_path, kind=Signs, max_steps=2, extra=extra)
+    for gains, groups in zip(trainer.curriculum.gains, seen, strict=True):
+        assert list(gains.values()) == pytest.approx(groups.evidence.abs_advantage.tolist(), abs=1e-5)
+    assert sum(sum(gains.values()) for gains in trainer.curriculum.gains) > 0.0
 
 
 def test_a_resume_is_exact(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from accelerate.utils import gather_object
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
-from rollwise.prompt_ids import assign_ids
+from rollwise.prompt_ids import assign_ids, content_id
 from rollwise.runs.data_file import category_columns
 from rollwise.runs.evaluations import EvaluationSet
 from rollwise.training.recording.group_lines import category_of
@@ -22,22 +23,41 @@ _PROMPTS = ("problem", "question", "instruction", "query", "input", "text")
 _ANSWERS = frozenset({"answer", "solution", "ground_truth", "target", "label", "response", "completion"})
 _MOST_KINDS = 50
 _MOST_LEVELS = 20
+_COMPARED = 64
 
 
 def check_prompts(trainer: Any) -> None:
-    """`ConfigError` for a data set without prompts, which TRL would miss in the middle of its first generation."""
-    if getattr(trainer, "environment_factories", None) is not None:  # an environment may make them
-        return
+    """Refuse data sets without prompts, which TRL would miss in its first generation, or of which ranks have others."""
+    made = getattr(trainer, "environment_factories", None) is not None  # an environment may make the prompts
     given = trainer.eval_dataset
     sets = [("eval_dataset", one) for one in (given.values() if isinstance(given, dict) else [given])]
     for name, dataset in [("train_dataset", trainer.train_dataset), *sets]:
+        check_same_rows(trainer.accelerator, name, dataset)
         columns = list(getattr(dataset, "column_names", None) or [])
-        if columns and "prompt" not in columns:
+        if columns and "prompt" not in columns and not made:
             likely = next((column for column in _PROMPTS if column in columns), columns[0])
             raise ConfigError(
                 f"{name} has no column 'prompt'; it has {', '.join(columns)}: rename the one with the prompts, "
                 f"for example dataset.rename_column({likely!r}, 'prompt')"
             )
+
+
+def check_same_rows(ranks: Any, name: str, dataset: Any) -> None:
+    """`SilentNoOpError` where the ranks have other rows: a row's number, by which prompts are sent, means others there.
+
+    Sixty-four prompts are compared, evenly spaced, and how many there are; nothing of a stream.
+    """
+    if ranks.num_processes == 1 or not hasattr(dataset, "column_names") or not hasattr(dataset, "__len__"):
+        return
+    prompts = _prompts(dataset)
+    rows = np.linspace(0, len(prompts) - 1, min(len(prompts), _COMPARED)).astype(int).tolist()
+    everyone = gather_object([(len(prompts), content_id([prompts[row] for row in rows]))])
+    others = [rank for rank, found in enumerate(everyone) if found != everyone[0]]
+    if others:
+        raise SilentNoOpError(
+            f"rank {others[0]} has other rows in {name} than rank 0, so it would roll out other prompts than those "
+            "that were chosen; give every rank the same rows in the same order, for example dataset.shuffle(seed=0)"
+        )
 
 
 def say_groups(curriculum: Curriculum) -> None:

@@ -9,7 +9,13 @@ import numpy as np
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.training.generation.gain_mixin import GainMixin
-from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
+from rollwise.training.trainer.dataset import (
+    check_prompts,
+    check_same_rows,
+    pool_from_dataset,
+    rows_of_pool,
+    say_groups,
+)
 from rollwise.training.trainer.refusals import (
     check_allocator,
     check_enough,
@@ -34,7 +40,7 @@ class DatasetMixin(GainMixin):
     posterior: bool
 
     def _check_start(self, stop: Sequence[str]) -> None:
-        """Refuse processes that would each train alone, and a data set without prompts; end rollouts at `stop`."""
+        """Refuse processes that would each train alone, and data sets that can't serve; end rollouts at `stop`."""
         self._stop_at(stop)
         check_launch(self.accelerator.num_processes)
         check_prompts(self)
@@ -81,7 +87,9 @@ class DatasetMixin(GainMixin):
         Raises:
             ConfigError: a stream, or fewer prompts than a step needs. Nothing has changed then.
             PoolError: no rows, or duplicate ids. Nothing has changed then.
+            SilentNoOpError: another process was given other rows. Nothing has changed then.
         """
+        check_same_rows(self.accelerator, "dataset", dataset)
         report: JoinReport = self._on_main(lambda: self._rebind(dataset))
         self.train_dataset = dataset
         return report

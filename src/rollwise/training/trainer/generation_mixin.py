@@ -88,7 +88,7 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         )
         self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
-        return self._awaiting(self._matched(self._merged(trainable, chosen, beliefs)), generation, chosen)
+        return self._matched(self._awaiting(self._merged(trainable, chosen, beliefs), generation, chosen))
 
     def _awaiting(self, output: dict[str, Any], generation: Generation, chosen: Chosen) -> dict[str, Any]:
         """`output`, of which the feedback after the step is computed, where the curriculum wants it."""
