@@ -1,5 +1,6 @@
 """Rewards: whose, and what is wrong with them."""
 
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -77,6 +78,13 @@ def test_a_function_that_fails_is_named() -> None:
         match=r"reward 'mine' raised KeyError\('gold'\) in .*test_scoring.py, line \d+ for the prompt '1\+1='",
     ):
         scorer(lambda **columns: columns["gold"])(ROW, ["2"], [[5]])
+
+
+@pytest.mark.parametrize("read", [lambda text: text.strip(), lambda text: re.search("4", text)])
+def test_a_function_that_takes_messages_for_text_is_told_where_the_text_is(read: Any) -> None:
+    chat = {"prompt": [{"role": "user", "content": "1+1="}]}
+    with pytest.raises(RewardError, match=r"a list of messages, whose text is completion\[-1\]\['content'\]$"):
+        scorer(lambda completions, **_: [read(text) for text in completions])(chat, ["2"], [[5]])
 
 
 def test_solved_is_from_a_reward_on() -> None:
