@@ -23,6 +23,9 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "an empty answer: exact 0.0" in said
     assert "learning rate 0.0003 is for the embedded policy" in said
     assert "at most 110 rollouts and 880 generated tokens, about" in said  # 10 x 4 x 2, and 3 evaluations of 5 x 2
+    assert "held out: " not in said  # the line above has their number
+    assert main([*given, "--dry_run", "true", "--category", "type"]) == 0
+    assert "\nheld out: 5 prompts; by category: difference " in capsys.readouterr().out
     assert not (tmp_path / "runs").exists()
     assert main([*given, "--dry_run", "true", "--max_completion_length", "600"]) == 1
     assert "more than the model's window of 512" in capsys.readouterr().err
