@@ -37,6 +37,18 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "outside [2, 3]" in capsys.readouterr().err
 
 
+def test_a_tasks_prompts_must_fit_into_a_model_of_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its rollouts went on beyond the window, and the run learned from them."""
+    tiny_model(tmp_path / "tiny")
+    given = ["train", "--model", str(tmp_path / "tiny"), "--task", "countdown", "--learning_rate", "1e-6"]
+    given += ["--num_prompts", "4", "--prompts_per_step", "2", "--steps", "1", "--eval_prompts", "0"]
+    given += ["--out", str(tmp_path / "run"), "--task_options.style", "boxed"]
+    for more in (["--dry_run", "true"], []):
+        assert main([*given, *more]) == 1
+        assert "is more than the model's window of 512" in capsys.readouterr().err
+    assert main([*given, "--dry_run", "true", "--max_completion_length", "4"]) == 0
+
+
 @pytest.mark.parametrize("method", ["hive", "prepo", "pcl"])
 def test_a_method_whose_judge_begins_with_the_policy(method: str, capsys: pytest.CaptureFixture[str]) -> None:
     """No policy is made or loaded; where the choice needs one, the first prompts of the data are shown."""
