@@ -26,6 +26,7 @@ The file has the options of `rollwise train`, and under engine_options verl's ke
   data: my.jsonl
   reward: math
   system: ""
+  learning_rate: 1.0e-6
   engine_options:
     actor_rollout_ref: {rollout: {tensor_model_parallel_size: 1, gpu_memory_utilization: 0.6}}
 Options that the engine does not support are refused by name. docs/launch.md has a table of all options.
@@ -112,6 +113,10 @@ def run(options: Namespace) -> int:
         launch = new_launch(str(path), engine, machines, words, _options_of_train(words) if engine == "trl" else {})
     command = launch.command(write=not dry)
     say(command.shown() + "\n")
+    if launch.engine == "verl" and resume is None:  # TRL's ranks say it themselves
+        from rollwise.training.notes import cautions
+
+        say("".join(f"note: {caution}\n" for caution in cautions(launch.config)), error=True)
     if dry:
         say(_checked(launch.engine, command, str(path)) + "\n", error=True)
     else:
