@@ -70,13 +70,12 @@ def build_parser() -> ArgumentParser:
 
 def resolve(options: Namespace) -> dict[str, Any]:
     """All options of the file, as a file of its own."""
-    from rollwise.launching.command import Machines
-    from rollwise.launching.launch import new_launch
+    from rollwise.launching import command, launch
 
     if options.as_dict().get("file") is None:
         raise ConfigError("--print_config is for a new run: give its CONFIG")
-    launch = new_launch(str(options.file), "trl", Machines(), [])
-    return {**launch.config.to_dict(), "engine_options": dict(launch.extra.options)}
+    made = launch.new_launch(str(options.file), "trl", command.Machines(), [])
+    return {**made.config.to_dict(), "engine_options": dict(made.extra.options)}
 
 
 def schema() -> dict[str, Any]:
