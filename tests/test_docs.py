@@ -43,7 +43,10 @@ def test_the_tutorials_data_and_the_reward_of_its_how_to_fit(tmp_path: Path, mon
     for block in blocks("docs/howto/rewards.md"):
         exec(block, names)
     right = [row["answer"] for row in rows]
-    assert names["accuracy"]([], [f"It is {answer}" for answer in right], right) == [1.0] * 200
+    texts = [f"It is {answer}" for answer in right]
+    assert names["accuracy"]([], texts, right) == [1.0] * 200
+    chat = [[{"role": "assistant", "content": text}] for text in texts]  # the tutorial's problems are chat messages
+    assert names["accuracy"]([], chat, right) == [1.0] * 200
     assert names["curriculum"].reward_spec.low == -1
 
 

@@ -46,6 +46,19 @@ def test_a_dry_run_says_what_it_did_not_read(tmp_path: Path, capsys: pytest.Capt
     assert f"`rollwise train --config {path} --dry_run` checks data and model too" in capsys.readouterr().err
 
 
+def test_a_learning_rate_of_the_embedded_policy_is_noted_for_verl(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sums.jsonl").write_text("".join(f'{{"prompt": "{i}+1=", "answer": "{i + 1}"}}\n' for i in range(40)))
+    path = tmp_path / "own.yaml"
+    for rate, noted in (("", True), ("learning_rate: 1.0e-6\n", False)):
+        path.write_text(
+            f'data: {tmp_path}/sums.jsonl\nreward: exact\nsystem: ""\nmodel: some/model\nprompts_per_step: 4\n{rate}'
+        )
+        assert main(["launch", str(path), "--engine", "verl", "--nproc", "1", "--dry_run", "true"]) == 0
+        assert ("note: learning rate 0.0003 is for the embedded policy" in capsys.readouterr().err) == noted
+
+
 def test_prompts_that_verl_can_t_take_are_refused_before_all_are_made(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

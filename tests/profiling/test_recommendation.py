@@ -105,4 +105,10 @@ def test_the_command_asks_for_no_more_prompts_a_step_than_there_are_to_train_on(
     assert "prompts_per_step" not in train_options(config, 64)
 
 
+def test_a_pretrained_model_gets_a_learning_rate_in_the_command() -> None:
+    """The default of `train`, 3e-4, ruins one."""
+    assert "--learning_rate 1e-6" in train_options(ProfileConfig(data="my.jsonl", reward="math", model="M"))
+    assert "learning_rate" not in train_options(ProfileConfig(data="countdown"))
+
+
 _TRAINS = {"pool_prompts": "num_prompts", "planned_generations": "num_generations"}

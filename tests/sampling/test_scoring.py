@@ -1,5 +1,6 @@
 """Rewards: whose, and what is wrong with them."""
 
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -90,6 +91,13 @@ def test_a_folder_that_goes_on_has_the_range_of_the_rewards_it_holds(tmp_path: P
     data = PromptData(["a"], [{"prompt": "1+1="}], None)
     sample_into(folder, data, [0], marks, SamplingOptions(), lambda: (None, None))
     assert marks.spec == RewardSpec(low=-2.0, high=10.0, solved_at=1.0)
+
+
+@pytest.mark.parametrize("read", [lambda text: text.strip(), lambda text: re.search("4", text)])
+def test_a_function_that_takes_messages_for_text_is_told_where_the_text_is(read: Any) -> None:
+    chat = {"prompt": [{"role": "user", "content": "1+1="}]}
+    with pytest.raises(RewardError, match=r"a list of messages, whose text is completion\[-1\]\['content'\]$"):
+        scorer(lambda completions, **_: [read(text) for text in completions])(chat, ["2"], [[5]])
 
 
 def test_solved_is_from_a_reward_on() -> None:

@@ -23,6 +23,9 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "an empty answer: exact 0.0" in said
     assert "learning rate 0.0003 is for the embedded policy" in said
     assert "at most 110 rollouts and 880 generated tokens, about" in said  # 10 x 4 x 2, and 3 evaluations of 5 x 2
+    assert "held out: " not in said  # the line above has their number
+    assert main([*given, "--dry_run", "true", "--category", "type"]) == 0
+    assert "\nheld out: 5 prompts; by category: difference " in capsys.readouterr().out
     assert not (tmp_path / "runs").exists()
     assert main([*given, "--dry_run", "true", "--max_completion_length", "600"]) == 1
     assert "more than the model's window of 512" in capsys.readouterr().err
@@ -32,6 +35,18 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "nowhere" in capsys.readouterr().err
     assert main([*given, "--dry_run", "true", "--reward_low", "2", "--reward_high", "3"]) == 1
     assert "outside [2, 3]" in capsys.readouterr().err
+
+
+def test_a_tasks_prompts_must_fit_into_a_model_of_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its rollouts went on beyond the window, and the run learned from them."""
+    tiny_model(tmp_path / "tiny")
+    given = ["train", "--model", str(tmp_path / "tiny"), "--task", "countdown", "--learning_rate", "1e-6"]
+    given += ["--num_prompts", "4", "--prompts_per_step", "2", "--steps", "1", "--eval_prompts", "0"]
+    given += ["--out", str(tmp_path / "run"), "--task_options.style", "boxed"]
+    for more in (["--dry_run", "true"], []):
+        assert main([*given, *more]) == 1
+        assert "is more than the model's window of 512" in capsys.readouterr().err
+    assert main([*given, "--dry_run", "true", "--max_completion_length", "4"]) == 0
 
 
 @pytest.mark.parametrize("method", ["hive", "prepo", "pcl"])

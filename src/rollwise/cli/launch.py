@@ -26,6 +26,7 @@ The file has the options of `rollwise train`, and under engine_options verl's ke
   data: my.jsonl
   reward: math
   system: ""
+  learning_rate: 1.0e-6
   engine_options:
     actor_rollout_ref: {rollout: {tensor_model_parallel_size: 1, gpu_memory_utilization: 0.6}}
 Options that the engine does not support are refused by name. docs/launch.md has a table of all options.
@@ -69,13 +70,12 @@ def build_parser() -> ArgumentParser:
 
 def resolve(options: Namespace) -> dict[str, Any]:
     """All options of the file, as a file of its own."""
-    from rollwise.launching.command import Machines
-    from rollwise.launching.launch import new_launch
+    from rollwise.launching import command, launch
 
     if options.as_dict().get("file") is None:
         raise ConfigError("--print_config is for a new run: give its CONFIG")
-    launch = new_launch(str(options.file), "trl", Machines(), [])
-    return {**launch.config.to_dict(), "engine_options": dict(launch.extra.options)}
+    made = launch.new_launch(str(options.file), "trl", command.Machines(), [])
+    return {**made.config.to_dict(), "engine_options": dict(made.extra.options)}
 
 
 def schema() -> dict[str, Any]:
@@ -112,6 +112,10 @@ def run(options: Namespace) -> int:
         launch = new_launch(str(path), engine, machines, words, _options_of_train(words) if engine == "trl" else {})
     command = launch.command(write=not dry)
     say(command.shown() + "\n")
+    if launch.engine == "verl" and resume is None:  # TRL's ranks say it themselves
+        from rollwise.training.notes import cautions
+
+        say("".join(f"note: {caution}\n" for caution in cautions(launch.config)), error=True)
     if dry:
         say(_checked(launch.engine, command, str(path)) + "\n", error=True)
     else:

@@ -7,7 +7,7 @@ from rollwise.models.embedded import embedded_policy
 from rollwise.models.features import add_features, prompt_features
 from rollwise.models.judging import JudgingConfig, judging_policy, judgment_examples
 from rollwise.models.loading import load_policy
-from rollwise.models.sources import EMBEDDED, JUDGING, is_embedded, policy_source, task_for
+from rollwise.models.sources import EMBEDDED, JUDGING, is_embedded, made_here, policy_source, task_for
 from rollwise.models.tokenizer import character_tokenizer
 from rollwise.models.value_model import ValueModelJudge
 from rollwise.models.warm_start import EmbeddedConfig
@@ -25,6 +25,7 @@ __all__ = [
     "judging_policy",
     "judgment_examples",
     "load_policy",
+    "made_here",
     "policy_source",
     "prompt_features",
     "task_for",

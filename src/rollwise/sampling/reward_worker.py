@@ -11,7 +11,7 @@ from typing import Any
 from rollwise.child_process import end_with
 from rollwise.errors import RollwiseError
 from rollwise.sampling.rewards import load_reward
-from rollwise.sampling.scorers.calling import awaited, numbers, place_of
+from rollwise.sampling.scorers.calling import awaited, numbers, place_of, remedy_for
 from rollwise.sampling.scorers.pool import RAISED, SCORED
 
 
@@ -43,7 +43,7 @@ def main(where: str, parent: int) -> None:
         except RollwiseError as error:
             reply(RAISED, f"gives no score: {error}")
         except Exception as error:
-            reply(RAISED, f"raised {error!r:.300}{place_of(error)}; mend it")
+            reply(RAISED, f"raised {error!r:.300}{place_of(error)}; {remedy_for(error)}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
 from rollwise.sampling.rewards import HIDDEN, check_columns
-from rollwise.sampling.scorers.calling import awaited, numbers, place_of
+from rollwise.sampling.scorers.calling import awaited, numbers, place_of, remedy_for
 from rollwise.tasks import Task
 from rollwise.tickets.outcome import RewardSpec
 
@@ -69,7 +69,7 @@ class Scorer:
         except RollwiseError:
             raise
         except (Exception, SystemExit) as error:
-            raise RewardError(f"{self.name} raised {error!r}{place_of(error)} {about}; mend it") from error
+            raise RewardError(f"{self.name} raised {error!r}{place_of(error)} {about}; {remedy_for(error)}") from error
         if self.failure is None:
             return rewards, None
         return rewards, [self.failure(completion, row) for completion in _completions(row, texts)]

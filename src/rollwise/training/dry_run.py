@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from rollwise.models import is_embedded
+from rollwise.models import is_embedded, made_here
 from rollwise.models.loading import load_tokenizer
 from rollwise.models.prompt_check import check_prompts
 from rollwise.profiling import add_pass_rates
@@ -42,7 +42,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     tokenizer = None
     if not is_embedded(config.model):
         tokenizer, settings = load_tokenizer(config.model)
-        for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
+        for part in (train, *held_out.values()) if isinstance(task, OwnTask) or not made_here(config.model) else ():
             check_prompts(part["prompt"], tokenizer, settings, limit)
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)

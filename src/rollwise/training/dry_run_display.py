@@ -45,14 +45,17 @@ def show_data(task: Task, train: int, held_out: int, console: Console) -> None:
 
 
 def show_sets(held_out: Mapping[str, Any], config: TrainConfig, console: Console) -> None:
-    """Each evaluation set with its prompts by category, and what the score of several is."""
+    """Each evaluation set that has a name or categories, with its prompts, and what the score of several is."""
     for name, dataset in held_out.items():
         kinds = Counter(map(str, dataset["category"])) if "category" in dataset.column_names else {}
+        if not (name or kinds):
+            continue
         shown = [f"{kind} {count:,}" for kind, count in sorted(kinds.items())[:SHOWN_KINDS]]
         more = [f"{len(kinds) - SHOWN_KINDS} more"] if len(kinds) > SHOWN_KINDS else []
         by_kind = f"; by category: {', '.join(shown + more)}" if kinds else ""
+        label = f"[bold]evaluation set[/] {escape(name)}" if name else "[bold]held out[/]"
         console.print(
-            f"[bold]evaluation set[/] {escape(name or '(without a name)')}: {len(dataset):,} prompts{escape(by_kind)}",
+            f"{label}: {len(dataset):,} prompts{escape(by_kind)}",
             highlight=False,
             soft_wrap=True,
         )

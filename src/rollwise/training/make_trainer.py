@@ -8,7 +8,7 @@ from rich.console import Console
 
 from rollwise.curricula import Curriculum
 from rollwise.gates import DynamicSampling
-from rollwise.models import is_embedded, load_policy
+from rollwise.models import is_embedded, load_policy, made_here
 from rollwise.models.prompt_check import check_prompts
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask
@@ -37,7 +37,7 @@ def make_trainer(
     train, held_out = datasets_of(config, task)
     source = embedded_of(config, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source, dtype=_take_dtype(arguments, config))
-    for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
+    for part in (train, *held_out.values()) if isinstance(task, OwnTask) or not made_here(config.model) else ():
         check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)

@@ -59,13 +59,20 @@ def _named(name: str) -> Iterator[None]:
     except RollwiseError:
         raise
     except (Exception, SystemExit) as error:  # `sys.exit()` would end the run without a word
-        raise RewardError(f"{name} raised {error!r:.300}{place_of(error)}; mend it") from error
+        raise RewardError(f"{name} raised {error!r:.300}{place_of(error)}; {remedy_for(error)}") from error
 
 
 def place_of(error: BaseException) -> str:
     """Where in a user's own code an error was raised, " in FILE, line N"; "" where no frame is the user's."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_NOT_OWN)]
     return f" in {own[-1].filename}, line {own[-1].lineno}" if own else ""
+
+
+def remedy_for(error: BaseException) -> str:
+    """What to do about an error of a user's own code."""
+    if isinstance(error, AttributeError | TypeError) and "'list'" in str(error):
+        return "with chat prompts a completion is a list of messages, whose text is completion[-1]['content']"
+    return "mend it"
 
 
 def numbers(given: Any, name: str, n: int) -> list[float | None]:
