@@ -214,7 +214,7 @@ def test_signals_reach_the_engine() -> None:
 def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32)
     save_policy(*build_policy(small), tmp_path / "policy")  # the command's own would have to be warm-started
-    path = _file(tmp_path, f"model: {tmp_path / 'policy'}\n")
+    path = _file(tmp_path, f"model: {tmp_path / 'policy'}\nmax_completion_length: 64\n")
     first = Command("launch", path, "--engine", "trl", "--nproc", "2")
     assert first.wait() == 0, first.said[-2000:]
     assert read_yaml(tmp_path / "run/launch.yaml")["nproc"] == 2
