@@ -71,7 +71,7 @@ Few prompts of the hopeless category are still asked for, in case that changes."
 for group, (solved, failed) in recommended.priors().items():
     print(f"{group}: Beta({solved:.2f}, {failed:.2f}), mean {solved / (solved + failed):.2f}")
 """,
-    """**More groups with contrast are not yet a better model.** Compare in real training: `rollwise compare my.yaml`.
+    """**More groups with contrast need not make a better model.** Compare in real training: `rollwise compare my.yaml`.
 A finished run opens in a notebook by `rw.load_run("runs/first")`.""",
 ]
 

@@ -3,9 +3,11 @@
 import csv
 import json
 import re
+import socket
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow
 import pyarrow.parquet
@@ -171,6 +173,30 @@ def test_a_column_with_a_name_that_rewards_need_is_left_out(
     assert prepared.scorer(prepared.data.rows[0], ["2", "3"], [[1], [1]])[0] == [1.0, 0.0]
     assert f"column '{name}' is left out" in caplog.text
     assert load(jsonl(tmp_path / "b.jsonl", [{name: "1+1="}]), prompt_column=name).prompts == ["1+1="]
+
+
+def test_without_a_network_data_that_are_not_cached_are_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The hub's client printed eleven lines of retries, for 23 seconds."""
+    import datasets
+    import huggingface_hub
+
+    monkeypatch.setattr(socket, "getaddrinfo", mock.Mock(side_effect=socket.gaierror(-2, "Name or service not known")))
+    monkeypatch.setattr("rollwise.models.loading.getproxies", dict)
+    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    fetch = mock.Mock(side_effect=AssertionError("was asked for"))
+    monkeypatch.setattr(datasets, "load_dataset", fetch)
+    with pytest.raises(
+        ConfigError, match=r"'org/some' can't be loaded from the hub .*not in the cache, and .* reached"
+    ):
+        load("org/some")
+    fetch.assert_not_called()
+    (tmp_path / "org___some").mkdir()
+    with pytest.raises(ConfigError, match="was asked for"):
+        load("org/some")
 
 
 def test_a_hub_id_without_a_network() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -126,7 +126,8 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
     safetensors = need("safetensors", "loading a policy")
     check_model_folder(path_or_id)
     try:
-        _check_network(str(path_or_id))
+        if not Path(path_or_id).exists():
+            check_reachable(str(path_or_id), "model")
         yield
     except (OSError, ValueError, KeyError, RuntimeError, safetensors.SafetensorError) as error:
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
@@ -137,11 +138,19 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
         ) from error
 
 
-def _check_network(source: str) -> None:
-    """Raise `OSError` where a model must come from the hub, which can't be reached: its client tries for a minute."""
-    hub = need("huggingface_hub", "loading a policy")
-    kept = Path(hub.constants.HF_HUB_CACHE, f"models--{source.replace('/', '--')}")
-    if Path(source).exists() or kept.exists() or hub.is_offline_mode() or getproxies():
+def check_reachable(name: str, kind: Literal["model", "dataset"]) -> None:
+    """Raise `OSError` where a model or data set that is not in the cache must come from the hub, which isn't there.
+
+    Args:
+        name: its id on the hub.
+        kind: what it is.
+    """
+    hub = need("huggingface_hub", f"loading a {kind}")
+    kept = [Path(hub.constants.HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}")]
+    if kind == "dataset":
+        datasets = need("datasets", "loading a dataset")
+        kept.append(Path(datasets.config.HF_DATASETS_CACHE, name.replace("/", "___")))
+    if any(place.exists() for place in kept) or hub.is_offline_mode() or getproxies():
         return
     host = str(urlsplit(hub.constants.ENDPOINT).hostname)
     try:

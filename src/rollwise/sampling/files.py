@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError
+from rollwise.models.loading import check_reachable
 from rollwise.runs.rows import read_rows as stream_rows
 from rollwise.tasks import TASKS
 
@@ -121,6 +122,7 @@ def read_hub(
     """
     datasets = _datasets(name)
     try:
+        check_reachable(name, "dataset")
         if files:
             from huggingface_hub import hf_hub_download
 

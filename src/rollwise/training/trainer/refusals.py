@@ -84,9 +84,9 @@ def check_enough(wanted: int, prompts: int) -> None:
     """`ConfigError` where a step needs more distinct prompts than the pool has."""
     if wanted > prompts:
         raise ConfigError(
-            f"a step needs {wanted} distinct prompts but the pool has {prompts}; give more prompts, or ask for fewer a "
-            "step: a smaller prompts_per_step of rollwise train, or in a script of your own a smaller batch, or more "
-            "num_generations"
+            f"a step needs {wanted} distinct prompts but the pool has {prompts}, without those that are held out; give "
+            "more prompts, or ask for fewer a step: a smaller prompts_per_step of rollwise train, or in a script of "
+            "your own a smaller batch, or more num_generations"
         )
 
 
