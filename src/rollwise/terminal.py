@@ -10,6 +10,7 @@ rich is no dependency of the core. It is imported by the call, not with this mod
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
 import traceback
@@ -40,8 +41,13 @@ def printable(text: str) -> str:
 
 
 def say(text: str, *, error: bool = False) -> None:
-    """Write a text to the standard output, or to the standard error."""
-    (sys.stderr if error else sys.stdout).write(printable(text))
+    """Write a text to the standard output, or to the standard error; what nobody reads any more is left out."""
+    stream = sys.stderr if error else sys.stdout
+    try:
+        stream.write(printable(text))
+        stream.flush()
+    except BrokenPipeError:  # as of `rollwise schema train | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def read_config_files(
     Raises:
         ConfigError: a file can't be read; or it has an option that the command lacks, or a value of the wrong type.
     """
+    from rollwise.cli.commands import FILED
+
     files, others, paths = [], [], []
     for at, word in enumerate(given):
         follows = at > 0 and given[at - 1] == "--config"
@@ -56,6 +59,8 @@ def read_config_files(
             others += [] if word == "--config" and given[at + 1 :] else [word]
             continue
         text = path = word if follows else word.removeprefix("--config=")
+        if command in FILED:
+            raise ConfigError(f"{command} takes its file without --config: rollwise {command} {shlex.quote(path)}")
         if not _is_text(path):
             text = yaml_text(_read(path, command, parser, warn))
             paths.append(path)

@@ -14,6 +14,8 @@ from rollwise.options import options_of
 
 Config = TypeVar("Config")
 
+_TRUTH = ("true", "false", "yes", "no", "on", "off", "null", "1", "0")
+
 
 class CommandLineError(Exception):
     """A command line that can't be understood. `main` says what is wrong in one line."""
@@ -68,7 +70,7 @@ def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:
     ['--where', '["a >= 3", "b == x"]', '--seed', '1']
     """
     given, several = list(arguments), set(options)
-    out: list[str | list[str]] = []
+    out: list[str] = []
     found: dict[str, list[str]] = {}
     while given:
         word = given.pop(0)
@@ -78,15 +80,29 @@ def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:
             continue
         if name not in found:
             found[name] = []
-            out += [name, found[name]]
+            out.append(name)
         found[name] += [value] if equals else []
         while not equals and given and not given[0].startswith("--"):
             found[name].append(given.pop(0))
-    return [word for one in out for word in ([one] if isinstance(one, str) else _as_yaml(one))]
+    return [word for one in out for word in (_as_words(one, found[one]) if one in found else [one])]
 
 
-def _as_yaml(values: list[str]) -> list[str]:
-    return [json.dumps(values)] if len(values) > 1 else values
+def _as_words(name: str, values: list[str]) -> list[str]:
+    if len(values) == 1 and values[0].startswith("-"):  # would be taken for an option
+        return [f"{name}={json.dumps(values)}"]
+    return [name, *([json.dumps(values)] if len(values) > 1 else values)]
+
+
+def with_switches(arguments: Iterable[str], parser: ArgumentParser) -> list[str]:
+    """Options that need no value, before the file or folder of a command, which would be read as their value."""
+    given = list(arguments)
+    actions = parser._actions if any(not action.option_strings for action in parser._actions) else []
+    switches = {flag for action in actions if action.nargs == "?" and action.const for flag in action.option_strings}
+    behind = [*given[1:], ""]
+    return [
+        f"{word}=true" if word in switches and after.lower() not in _TRUTH else word
+        for word, after in zip(given, behind, strict=True)
+    ]
 
 
 def with_overrides(arguments: Iterable[str]) -> list[str]:

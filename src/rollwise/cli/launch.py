@@ -126,10 +126,10 @@ def run(options: Namespace) -> int:
 def _options_of_train(words: list[str]) -> dict[str, Any]:
     """What the words behind `--` give, which are those of `rollwise train`."""
     from rollwise.cli.main import read_options
+    from rollwise.training.config import TrainConfig
 
     _, options, _, _ = read_options(["train", *words])
-    given = options.as_dict()
-    return {name: value for name, value in given.items() if name not in ("resume", "dry_run")}
+    return {name: value for name, value in options.as_dict().items() if name in TrainConfig.__dataclass_fields__}
 
 
 def _gpus() -> int:

@@ -102,14 +102,14 @@ def read_options(given: list[str]) -> tuple[str, Any, Any, list[str]]:
     """
     from rollwise.cli.commands import build_parsers, name_of
     from rollwise.cli.config_file import read_config_files, with_new_flags
-    from rollwise.cli.formatting import CommandLineError, gathered, with_overrides
+    from rollwise.cli.formatting import CommandLineError, gathered, with_overrides, with_switches
     from rollwise.cli.mistakes import explain
 
     given = gathered(with_overrides(given), LISTS)
     command = name_of(given)
     parser, own = build_parsers(given)
     try:
-        given = with_new_flags(command, given, _warn)
+        given = with_switches(with_new_flags(command, given, _warn), own)
         words, paths = read_config_files(command, given, own, _warn)
         namespace = parser.parse_args(words, defaults="--print_config" in words)
     except CommandLineError as error:

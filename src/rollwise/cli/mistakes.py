@@ -75,7 +75,7 @@ def explain(message: str, command: str, parser: ArgumentParser, given: Sequence[
     if found := _VALUE.match(message):
         return _about_value(found["key"], found["reason"], actions, given)
     if message.startswith(_UNKNOWN):
-        first = message.removeprefix(_UNKNOWN).split()[0].partition("=")[0]
+        first = next(iter(message.removeprefix(_UNKNOWN).split()), "").partition("=")[0]
         if not first.startswith("-"):
             return f"{command} takes no {first!r}{lists}"
         return _no_option(command, first, actions) + lists
@@ -89,7 +89,7 @@ def explain(message: str, command: str, parser: ArgumentParser, given: Sequence[
         known = re.findall(r"[\w-]+", found["known"])
         return f"{command} has no {found['given']!r}{did_you_mean(found['given'], known)}; it has {', '.join(known)}"
     if found := _NO_VALUE.match(message):
-        return f"{found['name']} needs {found['number'].replace('argument', 'value')}{lists}"
+        return f"{found['name'].partition('/')[0]} needs {found['number'].replace('argument', 'value')}{lists}"
     if found := _NO_SUBCOMMAND.match(message):
         return f"{command} needs one of {found['known'].replace(',', ', ')}{lists}"
     return " ".join(message.split())
@@ -104,8 +104,9 @@ def _about_value(key: str, reason: str, actions: dict[str, Action], given: Seque
     value: Any = got[-1] if got else " ".join(reason.split())
     flag = f"--{action.dest}"
     for at, word in enumerate(given):
-        if word.partition("=")[0] == flag:
-            value = word.partition("=")[2] or next(iter(given[at + 1 :]), value)
+        name, equals, own = word.partition("=")
+        if name == flag:
+            value = own if equals else next(iter(given[at + 1 :]), value)
     return f"{_name(action)} must be {type_words(action)}, got {value!r}{nearest(action, value)}"
 
 
