@@ -296,6 +296,16 @@ def test_a_task_in_a_file_beside_the_plan(tmp_path: Path) -> None:
     assert plan.resolved()["base"]["task"] == f"{tmp_path.resolve() / 'mine.py'}:Sums"
 
 
+def test_an_allocator_in_a_file_beside_the_plan(tmp_path: Path) -> None:
+    """It was looked for in the working directory alone."""
+    (tmp_path / "mine.py").write_text("from rollwise.allocators.knapsack import Knapsack as Mine\n")
+    own = {"uniform": {"curriculum": "uniform"}, "mine": {"curriculum": "bots", "allocator": "mine.py:Mine"}}
+    plan = read_plan(written(tmp_path, methods=own, oracle=None))
+    place = f"{tmp_path.resolve() / 'mine.py'}:Mine"
+    assert {run.config.allocator for run in plan.runs(tmp_path / "out")} == {"none", place}
+    assert plan.resolved()["methods"]["mine"]["allocator"] == place
+
+
 def test_the_same_plan_for_another_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
