@@ -235,6 +235,8 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
         ({"methods": {"uniform": {"curiculum": "uniform"}}}, "method 'uniform': train has no option 'curiculum'"),
         ({"methods": {"uniform": {"gate": "mixd"}}}, "method 'uniform': .*mixd"),
         ({"methods": {"uniform": {}, "a/b": {}}}, "'a/b' can't be one"),
+        ({"methods": {"uniform": {}, "é" * 101: {}}}, "é' can't be one; give one of at most 200 bytes"),
+        ({"methods": {"uniform": {}, "a\0b": {}}}, "can't be one"),
         ({"metods": {}}, "unknown key 'metods' \\(did you mean 'methods'\\?\\)"),
     ],
 )
