@@ -235,6 +235,8 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
         ({"methods": {"uniform": {"curiculum": "uniform"}}}, "method 'uniform': train has no option 'curiculum'"),
         ({"methods": {"uniform": {"gate": "mixd"}}}, "method 'uniform': .*mixd"),
         ({"methods": {"uniform": {}, "a/b": {}}}, "'a/b' can't be one"),
+        ({"methods": {"uniform": {}, "é" * 101: {}}}, "é' can't be one; give one of at most 200 bytes"),
+        ({"methods": {"uniform": {}, "a\0b": {}}}, "can't be one"),
         ({"metods": {}}, "unknown key 'metods' \\(did you mean 'methods'\\?\\)"),
     ],
 )
@@ -294,6 +296,16 @@ def test_a_task_in_a_file_beside_the_plan(tmp_path: Path) -> None:
     assert runs["mine"].curriculum == f"{tmp_path.resolve() / 'mine.py'}:Backwards"
     assert runs["uniform"].curriculum == "uniform"
     assert plan.resolved()["base"]["task"] == f"{tmp_path.resolve() / 'mine.py'}:Sums"
+
+
+def test_an_allocator_in_a_file_beside_the_plan(tmp_path: Path) -> None:
+    """It was looked for in the working directory alone."""
+    (tmp_path / "mine.py").write_text("from rollwise.allocators.knapsack import Knapsack as Mine\n")
+    own = {"uniform": {"curriculum": "uniform"}, "mine": {"curriculum": "bots", "allocator": "mine.py:Mine"}}
+    plan = read_plan(written(tmp_path, methods=own, oracle=None))
+    place = f"{tmp_path.resolve() / 'mine.py'}:Mine"
+    assert {run.config.allocator for run in plan.runs(tmp_path / "out")} == {"none", place}
+    assert plan.resolved()["methods"]["mine"]["allocator"] == place
 
 
 def test_the_same_plan_for_another_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from rollwise.errors import StateFileError
+from rollwise.evaluation.categories import category_scores
 from rollwise.runs.evaluations import (
+    Evaluation,
     EvaluationSet,
     evaluation_line,
     read_evaluations,
@@ -58,6 +60,24 @@ def test_scores_by_category(folder):
     first, second, *_ = read_evaluations(folder.path)
     assert scores_by_category(first) == {"L1": 0.25, "L2": 1.0}
     assert scores_by_category(second) == {}
+
+
+def test_thousands_of_categories_take_one_pass_over_the_prompts():
+    """300 prompts in 150 categories: no name is compared with every category (that took minutes for thousands)."""
+    compared = []
+
+    class Name(str):
+        def __eq__(self, other):
+            compared.append(other)
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"c{i % 150:03}") for i in range(300)]
+    successes = np.arange(300) // 150 * 4
+    found = category_scores([Evaluation(0, None, 4, list(names), list(names), np.zeros(300), successes)])
+    assert [(one.of.category, one.of.prompts, one.final) for one in found] == [(f"c{i:03}", 2, 0.5) for i in range(150)]
+    assert len(compared) <= 3 * 300
 
 
 def test_a_set_without_a_name(tmp_path):

@@ -13,11 +13,11 @@ from rollwise.sampling.presets import is_preset
 
 _PATHS = ("model", "profile", "data", "eval_data")
 """Relative to the plan's file; {name} and {seed} stand for the plan's and the run's own."""
-_NAMES = ("task", "curriculum", "gate", "reward")
+_NAMES = ("task", "curriculum", "gate", "allocator", "reward")
 
 
 def is_path(option: str, value: Any) -> bool:
-    """Whether an option's value names files: always for some; in a task, method, gate or reward only `file.py:Name`.
+    """Whether an option's value names files: always for some; of those that name a class or function `file.py:Name`.
 
     >>> is_path("model", "starts/mine"), is_path("task", "mine.py:Mine"), is_path("task", "countdown")
     (True, True, False)

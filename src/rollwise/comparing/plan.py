@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 _OURS = frozenset({"seed", "out", "token_budget"})  # set for each run by the comparison itself
 _REMEDY = "mend it, or give another file"
+_LONGEST_NAME = 200  # of the 255 bytes that a file's name may have: logs are called NAME-seed12.json
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,9 @@ class Plan:
         if self.starts and "model" in self.base:
             raise ConfigError("the plan has both starts and base: {model: ...}; leave one of them out")
         for name, options in self.methods.items():
-            if not name or any(sign in name for sign in "/\\") or name.startswith("."):
-                raise ConfigError(f"a method's name becomes a folder's, and {name!r} can't be one")
+            if not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST_NAME or {*"/\\\0"} & {*name} or name[0] == ".":
+                remedy = f"give one of at most {_LONGEST_NAME} bytes, without slashes and a dot at its beginning"
+                raise ConfigError(f"a method's name becomes a folder's, and {name!r} can't be one; {remedy}")
             self._check(name, options)
 
     def _check(self, name: str, options: Mapping[str, Any]) -> None:

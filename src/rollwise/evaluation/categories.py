@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -58,11 +59,11 @@ def category_scores(evaluations: Iterable[Evaluation]) -> list[CategoryScores]:
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     prompts: dict[tuple[str, str], int] = {}
     for evaluation in sorted(evaluations, key=lambda one: one.step):
-        scores = scores_by_category(evaluation)
-        for category in sorted(scores) if len(scores) > 1 else ():
+        scores, sizes = scores_by_category(evaluation), Counter(evaluation.categories or ())
+        for category, score in scores.items() if len(scores) > 1 else ():
             key = evaluation.set or "", category
-            found.setdefault(key, []).append((float(evaluation.step), scores[category]))
-            prompts[key] = sum(one == category for one in evaluation.categories or ())
+            found.setdefault(key, []).append((float(evaluation.step), score))
+            prompts[key] = sizes[category]
     return [
         CategoryScores(Category(*key, prompts[key]), *np.array(rows, dtype=np.float64).T) for key, rows in found.items()
     ]

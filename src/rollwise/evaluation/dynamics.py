@@ -65,7 +65,7 @@ def last_outcomes(
     """How many prompts had which outcome when last seen, at the end of each step.
 
     Args:
-        steps: (M,), each group's step, not decreasing.
+        steps: (M,), each group's step; of several groups of a prompt in one step the last one counts.
         prompts: (M,), its prompt.
         kinds: (M,), its outcome: 0 ... K-1.
         n_kinds: K.
@@ -81,7 +81,7 @@ def last_outcomes(
     prompts, kinds = np.asarray(prompts), np.asarray(kinds)
     change = np.zeros((len(unique), n_kinds), dtype=np.int64)
     np.add.at(change, (row, kinds), 1)
-    order = np.argsort(prompts, kind="stable")  # visits of one prompt side by side, in their order
+    order = np.lexsort((row, prompts))  # visits of one prompt side by side, by step and then in their order
     again = np.flatnonzero(prompts[order][1:] == prompts[order][:-1])
     np.add.at(change, (row[order][again + 1], kinds[order][again]), -1)
     return unique.astype(np.int64), np.cumsum(change, axis=0)

@@ -71,8 +71,11 @@ def scores_by_category(evaluation: Evaluation) -> dict[str, float]:
     >>> scores_by_category(Evaluation(step=0, set=None, generations=4, successes=np.array([4, 2, 0]), **of))
     {'x': 1.0, 'y': 0.25}
     """
-    names = np.array(evaluation.categories or [])
-    return {str(name): float(evaluation.pass_rates[names == name].mean()) for name in sorted(set(names.tolist()))}
+    if not evaluation.categories:
+        return {}
+    names, place, prompts = np.unique(evaluation.categories, return_inverse=True, return_counts=True)
+    scores = np.bincount(place, evaluation.successes, len(names)) / (prompts * evaluation.generations)
+    return dict(zip(map(str, names), scores.tolist(), strict=True))
 
 
 def read_evaluations(folder: str | Path, faults: Faults | None = None) -> list[Evaluation]:

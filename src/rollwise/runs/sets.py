@@ -150,7 +150,8 @@ def split_seeds(given: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def for_choosing(run: Path) -> bool:
     """Whether a run's folder is that of one of a comparison's seeds for choosing."""
-    place, seed = run.resolve(), SEED.search(run.name)
+    place = run.resolve()
+    seed = SEED.search(place.name)
     plan = place.parents[2] / COMPARISON_FILE if len(place.parents) > 2 else None
     if plan is None or seed is None or not plan.is_file():
         return False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.runs.sets import read_comparison
+from rollwise.runs.sets import for_choosing, read_comparison
 
 LINE = '{"step": 0, "eval/pass@1": 0.1}\n'
 PLAN = {"name": "mine", "baseline": "uniform", "oracle": None, "methods": {"uniform": {}, "bots": {}}, "seeds": [0, 1]}
@@ -86,3 +86,13 @@ def test_no_plan(tmp_path: Path) -> None:
     (tmp_path / "comparison.yaml").write_text("- a")
     with pytest.raises(ConfigError, match="holds a list"):
         read_comparison(tmp_path)
+
+
+def test_a_run_for_choosing_is_one_however_its_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `.`, from within it, and by a link."""
+    folder = write_plan(tmp_path, seeds={"tune": [10], "report": [0]}) / "runs/uniform/seed10"
+    folder.mkdir(parents=True)
+    (tmp_path / "latest").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    assert [for_choosing(path) for path in (folder, Path(), tmp_path / "latest")] == [True, True, True]
+    assert not for_choosing(folder.with_name("seed0"))

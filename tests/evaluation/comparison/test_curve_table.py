@@ -113,3 +113,6 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("method,seed\n")
     with pytest.raises(StateFileError, match="has no column 'plan'; give a curves.csv"):
         read_curves(tmp_path / "other.csv")
+    (tmp_path / "edited.csv").write_text('plan,method,role,seed,step,eval/pass@1\np,u,baseline,0,0,"0,1"\n')
+    with pytest.raises(StateFileError, match="edited.csv' has a cell that is no number .*'0,1'"):
+        read_curves(tmp_path / "edited.csv")

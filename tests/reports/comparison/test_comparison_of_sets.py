@@ -70,6 +70,10 @@ def test_each_set_is_a_comparison_by_its_own_score(tmp_path: Path) -> None:
         {"best_a/pass@1": 0.5, "final_a/pass@1": 0.5, "best_a/pass@4": 1, "final_a/pass@4": 1,
          "best_a/reward": 0.5, "final_a/reward": 0.5}
     )  # fmt: skip
+    plain = found.to_dict(tmp_path)  # the same paths in the sets' parts of results.json, so that a folder can be moved
+    assert {tuple(run["path"] for run in one["runs"]) for one in (plain, *plain["sets"].values())} == {
+        tuple(f"{method}/seed{seed}" for method in ways for seed in range(3))
+    }
 
 
 @pytest.mark.parametrize(("chosen", "named"), [("prompts", "by prompts"), ("ood", "set ood"), (None, "mean of sets")])

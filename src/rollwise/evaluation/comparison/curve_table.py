@@ -63,7 +63,7 @@ def read_curves(path: str | Path) -> dict[str, RunSet]:
     """The runs of a `curves.csv`, or of several in one file, by their plans' names; `compare_set` takes each.
 
     Raises:
-        StateFileError: there is no such file, or it lacks a column.
+        StateFileError: there is no such file, it lacks a column, or a cell is no number.
     """
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -74,7 +74,12 @@ def read_curves(path: str | Path) -> dict[str, RunSet]:
     if lacking := [name for name in ("plan", "method", "role", "seed", "step") if name not in head]:
         raise StateFileError(f"{str(path)!r} has no column {lacking[0]!r}; give a curves.csv of `rollwise compare`")
     plans = dict.fromkeys(row["plan"] for row in rows)
-    return {plan: _run_set(plan, [row for row in rows if row["plan"] == plan]) for plan in plans}
+    try:
+        return {plan: _run_set(plan, [row for row in rows if row["plan"] == plan]) for plan in plans}
+    except (ValueError, TypeError) as error:
+        raise StateFileError(
+            f"{str(path)!r} has a cell that is no number ({error}); mend it, or write it anew"
+        ) from error
 
 
 def _run_set(plan: str, rows: list[dict[str, str]]) -> RunSet:

@@ -7,6 +7,7 @@ import dataclasses
 import io
 import math
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -208,7 +209,7 @@ class Comparison:
         """
         plain: dict[str, Any] = _plain(self)
         if root is not None:
-            for row in [*plain["runs"], *(plain["tune"]["runs"] if self.tune else ())]:
+            for row in _rows(plain):
                 row["path"] = os.path.relpath(row["path"], root)
         return plain
 
@@ -232,6 +233,13 @@ class Comparison:
                 if not name or key != "effective_task_ratio":  # which is no set's
                     found["/".join(filter(None, (name, key, axis)))] = [run.value(key, axis) for run in self.runs]
         return found
+
+
+def _rows(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The runs of a comparison in plain values, of its sets and of its seeds for choosing."""
+    yield from plain["runs"]
+    for part in filter(None, (*plain["sets"].values(), plain["tune"])):
+        yield from _rows(part)
 
 
 def _plain(value: Any) -> Any:

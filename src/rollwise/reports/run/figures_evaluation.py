@@ -78,7 +78,7 @@ def has_categories(evaluations: Sequence[Evaluation]) -> bool:
 def categories_figure(evaluations: Sequence[Evaluation]) -> FigureSpec | None:
     """pass@1 of the largest categories over the steps, a panel for each set."""
     every = category_scores(evaluations)
-    sets = {one.of.set: [other for other in every if other.of.set == one.of.set] for one in every}
+    sets = {name: [one for one in every if one.of.set == name] for name in dict.fromkeys(one.of.set for one in every)}
     shown = {name: sorted(found, key=lambda one: -one.of.prompts)[: len(PALETTE)] for name, found in sets.items()}
 
     def draw(ax: Axes, name: str) -> None:

@@ -140,7 +140,7 @@ def judged_outcomes_figure(groups: GroupTable) -> FigureSpec | None:
 
     caption = (
         f"The groups that were trained on with a prediction, n = {len(found):,}, in {BINS} bins by predicted variance: "
-        "the mean variance of their rewards, on the dashed line where predictions are right on average; and how many "
+        "the mean variance of their scores, on the dashed line where predictions are right on average; and how many "
         "groups each bin has."
     )
     panels: tuple[Panel, ...] = (draw_curve, draw_counts)
