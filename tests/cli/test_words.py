@@ -17,6 +17,8 @@ from rollwise.cli.formatting import gathered
         (["train", ""], "train takes no ''"),
         (["train", "--steps=", "--out", "x"], "--steps must be a whole number >= 1, got ''"),
         (["train", "--stop"], "rollwise: --stop needs one value"),
+        (["train", "--data", ""], "rollwise: --data got an empty value; give one, or leave --data out"),
+        (["train", "--data=", "--steps", "1"], "rollwise: --data got an empty value"),
         (["compare", "--config", "my plan.yaml"], "compare takes its file without --config: rollwise compare 'my plan"),
         (["simulate", "--config", "a.yaml"], "simulate takes its file without --config: rollwise simulate a.yaml"),
     ],

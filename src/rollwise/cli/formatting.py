@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 
 from rollwise.cli.mistakes import type_words
+from rollwise.errors import ConfigError
 from rollwise.options import options_of
 
 Config = TypeVar("Config")
@@ -88,6 +89,8 @@ def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:
 
 
 def _as_words(name: str, values: list[str]) -> list[str]:
+    if "" in values:  # of a shell variable that is not set; `--data ""` trained the default task
+        raise ConfigError(f"{name} got an empty value; give one, or leave {name} out")
     if len(values) == 1 and values[0].startswith("-"):  # would be taken for an option
         return [f"{name}={json.dumps(values)}"]
     return [name, *([json.dumps(values)] if len(values) > 1 else values)]

@@ -90,8 +90,7 @@ def schema() -> dict[str, Any]:
 
 def run(options: Namespace) -> int:
     """Print the engine's command, and run it."""
-    from rollwise.launching.command import Machines
-    from rollwise.launching.launch import new_launch, resumed_launch
+    from rollwise.launching import command, launch
 
     values: dict[str, Any] = options.as_dict()
     path, resume, engine = values.get("file"), values.get("resume"), values.get("engine")
@@ -104,22 +103,23 @@ def run(options: Namespace) -> int:
     if resume is not None:
         if engine is not None:
             raise ConfigError(f"--resume goes on with the run's own engine; leave out --engine {engine}")
-        launch = resumed_launch(resume, values.get("nproc"), values.get("nnodes"), words)
+        made = launch.resumed_launch(resume, values.get("nproc"), values.get("nnodes"), words)
     else:
         if engine is None:
             raise ConfigError("--engine is missing: add --engine trl or --engine verl")
-        machines = Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
-        launch = new_launch(str(path), engine, machines, words, _options_of_train(words) if engine == "trl" else {})
-    command = launch.command(write=not dry)
-    say(command.shown() + "\n")
-    if launch.engine == "verl" and resume is None:  # TRL's ranks say it themselves
+        machines = command.Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
+        trains = _options_of_train(words) if engine == "trl" else {}
+        made = launch.new_launch(str(path), engine, machines, words, trains)
+    line = made.command(write=not dry)
+    say(line.shown() + "\n")
+    if made.engine == "verl" and resume is None:  # TRL's ranks say it themselves
         from rollwise.training.notes import cautions
 
-        say("".join(f"note: {caution}\n" for caution in cautions(launch.config)), error=True)
+        say("".join(f"note: {caution}\n" for caution in cautions(made.config)), error=True)
     if dry:
-        say(_checked(launch.engine, command, str(path)) + "\n", error=True)
+        say(_checked(made.engine, line, str(path)) + "\n", error=True)
     else:
-        command.run()
+        line.run()
     return 0
 
 

@@ -105,10 +105,10 @@ def read_options(given: list[str]) -> tuple[str, Any, Any, list[str]]:
     from rollwise.cli.formatting import CommandLineError, gathered, with_overrides, with_switches
     from rollwise.cli.mistakes import explain
 
-    given = gathered(with_overrides(given), LISTS)
-    command = name_of(given)
-    parser, own = build_parsers(given)
     try:
+        given = gathered(with_overrides(given), LISTS)
+        command = name_of(given)
+        parser, own = build_parsers(given)
         given = with_switches(with_new_flags(command, given, _warn), own)
         words, paths = read_config_files(command, given, own, _warn)
         namespace = parser.parse_args(words, defaults="--print_config" in words)
