@@ -59,6 +59,11 @@ class SolvedRule:
         """How far the greatest possible reward is above the least."""
         return self.high - self.low
 
+    @property
+    def range(self) -> str:
+        """In words: `[0, 1]`."""
+        return f"[{self.low:g}, {self.high:g}]"
+
     def score(self, reward: float) -> float:
         """The score of a reward, in [0, 1] where it is in the range.
 

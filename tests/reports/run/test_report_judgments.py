@@ -110,7 +110,7 @@ def test_what_cannot_be_said_is_said(make_run: RunMaker) -> None:
     assert "is the same in all 48 groups" in text
     large = [row | {"rewards": [10 * reward for reward in row["rewards"]]} for row in judged_groups(6)]
     page = write_report(make_run(judged_lines(6), large, name="large"))
-    assert "rewards are not scores in [0, 1]" in section(page, "judgments")
+    assert "rewards lie outside [0, 1]" in section(page, "judgments")
     assert "judgments against outcomes (needs" in page.read_text()
 
 

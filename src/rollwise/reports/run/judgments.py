@@ -149,7 +149,7 @@ def _outcome_rows(groups: GroupTable) -> list[Row]:
             said = f"over the {scores.n:,} groups that were drawn whatever was predicted; AUC {number(scores.auc)}"
             rows.append(("correlation, unselected", number(scores.correlation), said))
     elif not groups.has_scores:
-        rows.append(("predictions against outcomes", number(math.nan), "rewards are out of their range"))
+        rows.append(("predictions against outcomes", number(math.nan), f"rewards lie outside {groups.rule.range}"))
     unjudged = unjudged_share(groups)
     if math.isfinite(unjudged):
         rows.append(
