@@ -187,6 +187,8 @@ def test_a_lost_worker_gives_up_its_tickets() -> None:
     service = make(6)
     lost = service.ask(4, worker="a")
     service.ask(2, worker="b")
+    with pytest.raises(rw.ConfigError, match="worker must be .* got None"):
+        service.lose(None)  # type: ignore[arg-type]
     assert service.lose("a") == 4
     assert service.lose("a") == 0
     assert {ticket.prompt_id for ticket in service.ask(6)} == {ticket.prompt_id for ticket in lost}

@@ -59,6 +59,12 @@ def test_the_same_rows_have_the_same_ids_in_any_order() -> None:
         pool_of([{"id": 7}, {"id": 7}])
 
 
+@pytest.mark.parametrize("wrong", [{"columns": {"difficulty": None}}, {"id": 3}, {"prompt": 3}])
+def test_a_wrong_path_into_rows_is_named(wrong: dict) -> None:
+    with pytest.raises(ConfigError, match="(columns.difficulty|id|prompt) must be .* got (None|3)"):
+        pool_of([{"id": 7}], **wrong)
+
+
 def test_a_column_that_is_not_there_is_said_when_a_method_needs_it() -> None:
     pool = pool_of([{"q": "1", "level": 1}, {"q": "2"}], columns={"difficulty": "level"})
     with pytest.raises(MissingColumnError, match="difficulty"):

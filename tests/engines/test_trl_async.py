@@ -133,6 +133,7 @@ def far_off(completions: list[Any], **_: Any) -> list[float]:
 def test_the_spawned_worker_asks_and_tells_the_service_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("vllm", "aiohttp"):
         monkeypatch.setattr(trl_worker, f"is_{package}_available", lambda: True)
+    PartialState(cpu=True)  # TRL's logger wants it
     service = make_service()
     worker = MadeUpWorker(service=service, queue_maxsize=8, **options())
     worker.start()

@@ -13,7 +13,7 @@ from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.errors import ConfigError, ShortError, SilentNoOpError
-from rollwise.options import check_mapping, check_options
+from rollwise.options import check_mapping, check_options, check_text
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
 from rollwise.tickets.outcome import Outcome, RewardSpec
@@ -99,9 +99,11 @@ def pool_of(
     >>> pool_of(rows, prompt="q", columns={"difficulty": "info.level"}).columns["difficulty"].tolist()
     [2.0, 3.0]
     """
-    paths = (
-        {"category": "category", "difficulty": "difficulty"} if columns is None else check_mapping("columns", columns)
-    )
+    given = {"category": "category", "difficulty": "difficulty"} if columns is None else columns
+    paths = {name: check_text(f"columns.{name}", path) for name, path in check_mapping("columns", given).items()}
+    check_text("id", id)
+    if prompt is not None:
+        check_text("prompt", prompt)
     found: dict[str, list[Any]] = {name: [] for name in paths}
     own, prompts, contents = [], [], []
     for row in rows:

@@ -11,6 +11,7 @@ from rollwise.engines.serving.calls import Ask, Call, Tell, Told, settle
 from rollwise.engines.serving.in_flight import InFlight
 from rollwise.engines.serving.meter import Meter
 from rollwise.engines.serving.silence import Silence
+from rollwise.options import check_text
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
 from rollwise.tickets.told import Refused
@@ -102,7 +103,7 @@ class Desk:
 
     def lose(self, worker: str) -> int:
         """Close the tickets of a worker that is gone, forget its asks, and give those that wait nothing; how many."""
-        ids = self.in_flight.of(worker)
+        ids = self.in_flight.of(check_text("worker", worker))
         self.expire(ids)
         self.in_flight.forget(worker)
         for ask in self.waiting:
