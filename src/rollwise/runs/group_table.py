@@ -116,7 +116,7 @@ class GroupTable:
     def has_scores(self) -> bool:
         """Whether all rewards lie in the range that the run says, else in [0, 1], so that scores do too."""
         seen = self.judged
-        return not seen.any() or self.rule.fits(float(self.low[seen].min()), float(self.best[seen].max()))
+        return not seen.any() or self.rule.spec.fits(float(self.low[seen].min()), float(self.best[seen].max()))
 
 
 def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> GroupTable:
@@ -152,8 +152,8 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
         best=best,
         predicted=real["predicted"],
         predicted_variance=real["predicted_variance"],
-        own_mean=(real["own_mean"] - rule.low) / rule.span,
-        own_variance=real["own_variance"] / rule.span**2,
+        own_mean=rule.spec.scores(real["own_mean"]),
+        own_variance=real["own_variance"] / (rule.spec.high - rule.spec.low) ** 2,
         lengths=np.stack([unsolved, solved]).transpose(2, 0, 1),
         solved=np.where(whole["count"] > 0, reached, np.nan),
         prompts=list(names["prompt"]),

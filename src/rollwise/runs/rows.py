@@ -59,7 +59,7 @@ def _read_list(path: Path) -> Iterator[tuple[str, Row]]:
 def _read_csv(path: Path) -> Iterator[tuple[str, Row]]:
     begins = 1
     try:
-        with path.open(encoding="utf-8-sig") as file:  # line breaks within cells become "\n" too, whoever wrote them
+        with path.open(encoding="utf-8-sig") as file:  # in cells, too, every kind of line break becomes "\n"
             reader = csv.DictReader(file, strict=True)
             names = reader.fieldnames or ()
             if twice := [name for name, n in Counter(names).items() if n > 1]:

@@ -19,17 +19,13 @@ class SolvedRule:
     Attributes:
         at: The reward from which a rollout counts as solved.
         threshold: That, less a little for rounding: a reward of at least this is solved.
-        same: Rewards that differ by no more than this agree.
-        low: The least possible reward, which is a score of 0; 0 where the run's folder does not say.
-        high: The greatest possible reward, which is a score of 1; 1 where the run's folder does not say.
+        spec: The range of rewards, by which they have scores; 0 to 1 where the run's folder does not say.
         guessed: Whether the run's folder does not say, as those of older runs do not.
     """
 
     at: float
     threshold: float
-    same: float = SAME_REWARD
-    low: float = 0.0
-    high: float = 1.0
+    spec: RewardSpec
     guessed: bool = False
 
     @classmethod
@@ -41,8 +37,7 @@ class SolvedRule:
         (8.0, 1e-05, False)
         """
         at = float(spec.high if spec.solved_at is None else spec.solved_at)
-        low, high = float(spec.low), float(spec.high)
-        return cls(at=at, threshold=spec.threshold, same=SAME_REWARD * (high - low), low=low, high=high)
+        return cls(at=at, threshold=spec.threshold, spec=spec)
 
     @classmethod
     def guess(cls, greatest: float) -> SolvedRule:
@@ -52,29 +47,17 @@ class SolvedRule:
         (1.0, 10.0, 1.0)
         """
         at = greatest if math.isfinite(greatest) and greatest > 1 + SAME_REWARD else 1.0
-        return cls(at=at, threshold=at - SAME_REWARD, guessed=True)
+        return cls(at=at, threshold=at - SAME_REWARD, spec=RewardSpec(), guessed=True)
 
     @property
-    def span(self) -> float:
-        """How far the greatest possible reward is above the least."""
-        return self.high - self.low
+    def same(self) -> float:
+        """Rewards that differ by no more than this agree."""
+        return self.spec.slack
 
     @property
     def range(self) -> str:
-        """In words: `[0, 1]`."""
-        return f"[{self.low:g}, {self.high:g}]"
-
-    def score(self, reward: float) -> float:
-        """The score of a reward, in [0, 1] where it is in the range.
-
-        >>> SolvedRule.of(RewardSpec(low=-1, high=1)).score(0.5)
-        0.75
-        """
-        return (reward - self.low) / self.span
-
-    def fits(self, least: float, greatest: float) -> bool:
-        """Whether rewards from `least` to `greatest` are in the range, so that they have scores in [0, 1]."""
-        return least >= self.low - self.same and greatest <= self.high + self.same
+        """The range of rewards in words: `[0, 1]`."""
+        return f"[{self.spec.low:g}, {self.spec.high:g}]"
 
     @property
     def words(self) -> str:

@@ -81,8 +81,7 @@ class Scorer:
     def check_range(self, rewards: Sequence[float | None]) -> None:
         """Refuse a reward outside the range, or widen that where nobody has given it."""
         scored = [reward for reward in rewards if reward is not None]
-        low, high = self.spec.low - self.spec.slack, self.spec.high + self.spec.slack
-        outside = next((reward for reward in scored if not low <= reward <= high), None)
+        outside = next((reward for reward in scored if not self.spec.fits(reward, reward)), None)
         if outside is None:
             return
         about = f"{self.name} gave {outside:g}, outside [{self.spec.low:g}, {self.spec.high:g}]"

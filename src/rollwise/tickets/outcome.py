@@ -128,6 +128,14 @@ class RewardSpec:
         """By how much a reward may leave the range, for rounding in float32."""
         return 1e-6 * (self.high - self.low)
 
+    def fits(self, least: float, greatest: float) -> bool:
+        """Whether rewards from `least` to `greatest` are in the range, but for rounding; NaN is not.
+
+        >>> RewardSpec(low=-1, high=1).fits(-1.0, 1.0000001), RewardSpec().fits(-1.0, 1.0)
+        (True, False)
+        """
+        return bool(least >= self.low - self.slack and greatest <= self.high + self.slack)
+
     def widened(self, low: float, high: float) -> RewardSpec:
         """The same with rewards from `low` to `high` too; what counts as solved stays as it is.
 
@@ -151,7 +159,7 @@ class RewardSpec:
                 f"rewards of ticket {ticket_id!r} hold NaN or infinity: {rewards_K.tolist()}; report a rollout that "
                 "can't be scored in Outcome.failed instead"
             )
-        if rewards_K.size and (rewards_K.min() < self.low - self.slack or rewards_K.max() > self.high + self.slack):
+        if rewards_K.size and not self.fits(rewards_K.min(), rewards_K.max()):
             raise RewardError(
                 f"rewards of ticket {ticket_id!r} lie outside [{self.low:g}, {self.high:g}]: {rewards_K.tolist()}; "
                 "declare their range where the curriculum is made, for example "

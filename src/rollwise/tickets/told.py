@@ -127,7 +127,7 @@ def read_plain(
     if rewards is None or not _whole(failed) or not _whole([o.step for o in outcomes if o.step is not None]):
         return None
     flat, count = rewards
-    if flat.size and not (flat.min() >= spec.low - spec.slack and flat.max() <= spec.high + spec.slack):  # or NaN
+    if flat.size and not spec.fits(flat.min(), flat.max()):  # or NaN
         return None
     asked = [entry.ticket.n_rollouts for entry in entries]
     if any(n is not None and k + lost > n for n, k, lost in zip(asked, count, failed, strict=True)):

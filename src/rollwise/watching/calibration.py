@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rollwise.evaluation.calibration import baseline_brier_score, brier_score, pearson_correlation
 from rollwise.runs.solved import SolvedRule
 from rollwise.watching.history import GroupLine
@@ -42,10 +44,10 @@ def calibrate(groups: Sequence[GroupLine], rule: SolvedRule, most: int = JUDGED_
     known = [(g.predicted, g.scored) for g in groups if g.purpose == "train" and g.predicted is not None and g.scored]
     judged = [(belief, own) for belief, own in known if 0.0 <= belief <= 1.0][-most:]
     rewards = [reward for group in groups for reward in group.scored]
-    if len(judged) < FEWEST_JUDGED or not rule.fits(min(rewards), max(rewards)):
+    if len(judged) < FEWEST_JUDGED or not rule.spec.fits(min(rewards), max(rewards)):
         return None
     predicted = [belief for belief, _ in judged]
-    outcomes = [min(max(rule.score(statistics.fmean(own)), 0.0), 1.0) for _, own in judged]
+    outcomes = np.clip(rule.spec.scores(np.array([statistics.fmean(own) for _, own in judged])), 0.0, 1.0)
     return Calibration(
         groups=len(judged),
         brier=brier_score(predicted, outcomes),

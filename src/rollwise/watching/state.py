@@ -65,7 +65,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         spent=_spent(history),
         alarms=_alarms(history, trained, categories, status, quiet_s),
         groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
-        reward_range=(history.rule.low, history.rule.high),
+        reward_range=(history.rule.spec.low, history.rule.spec.high),
         judge=judge_state(history.latest),
         replay=replay_state(history.latest),
         held_out=history.held_out,
