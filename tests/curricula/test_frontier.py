@@ -328,6 +328,14 @@ def test_no_key_in_flight_is_retrieved_though_asked_one_by_one() -> None:
     assert {t.lane for t in (frontier.ask(1, step=2)[0] for _ in range(3))} == {"uniform"}
 
 
+def test_the_bank_is_a_sample_apart_from_the_order_of_the_epochs() -> None:
+    """Of 900 of 1000 prompts, 90 of a bank of 100 are expected, with a standard deviation of 2.8."""
+    for seed in range(3):
+        frontier = rw.FrontierReplay(pool_of([0.36 * i for i in range(1000)]), bank_size=100, seed=seed)
+        asked = frontier.pool.slots_of([t.prompt_id for t in frontier.ask(900)])
+        assert 80 <= len(np.intersect1d(asked, frontier.bank.slots)) <= 98
+
+
 def test_the_bank_by_hand() -> None:
     """The three least ties are of slots 4, 2, 0; keys 7 -> rows: slot 4 stands for key 1 before slot 0."""
     tie = np.array([30, 50, 20, 60, 10], dtype=np.uint32)

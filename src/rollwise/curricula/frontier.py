@@ -144,7 +144,7 @@ class FrontierReplay(
         return self.ratio(self.present(self.replay_ratio), most=self.adaptive_ratio)
 
     def _make_bank(self) -> Bank:
-        tie = ties(self.rng.seed, self.id_hashes, np.zeros(len(self.pool), dtype=np.int64))
+        tie = ties(self.rng.seed, self.id_hashes, np.full(len(self.pool), -1))  # no visit's: no epoch is in this order
         slots, row = sample_bank(tie, self.bank_size, self._keys())
         return Bank(slots, row, self._embedding())
 

@@ -99,6 +99,7 @@ def test_an_evaluation_decodes_as_its_rollouts_were_drawn(given: dict[str, Any],
 def test_countdown_ends_at_the_tag_unless_the_embedded_policy_ends_itself() -> None:
     assert make_task("countdown", style="tinyzero").stop_texts == ("</answer>",)
     assert make_task("countdown", style="compact").stop_texts == ()
+    assert make_task("countdown", style="boxed").stop_texts == ()  # in SEC's text the tag is no end: a box may follow
     assert make_task("reversal").stop_texts == ()
 
 

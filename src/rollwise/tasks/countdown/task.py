@@ -104,8 +104,8 @@ class Countdown(Task, name="countdown"):
 
     @property
     def stop_texts(self) -> tuple[str, ...]:
-        """The closing answer tag; none in the styles of the embedded policy, which ends there by itself."""
-        return () if self.style in BARE else (CLOSE,)
+        """The closing answer tag, in the `tinyzero` styles alone: bare ones end by themselves, `boxed` has none."""
+        return (CLOSE,) if self.style.startswith("tinyzero") else ()
 
     def held_out(self, key: str) -> bool:
         """Whether the puzzle with this key belongs to the held-out side."""
