@@ -13,6 +13,7 @@ from rollwise.answers import (
     final_answer,
     normalised,
     recorded_answer,
+    recorded_answers,
     same_answer,
     stands_within,
 )
@@ -278,6 +279,8 @@ def test_recorded_answers() -> None:
     assert recorded_answer({"reward_model": {"style": "rule", "ground_truth": "12"}}) == "12"
     assert recorded_answer({"answer": ["12"]}) == "12"
     assert recorded_answer({"answer": ["12", "13"]}) is None
+    assert recorded_answers({"answer": ["12", None, "so 3+4 = 7\n#### 7"]}) == ["12", "7"]
+    assert recorded_answers({"answer": []}) == []
     assert recorded_answer({"answer": [[1, 2]]}) == "[1, 2]"
     assert recorded_answer({"target": 5}) is None
     assert recorded_answer({"answer": float("nan")}) is None

@@ -350,6 +350,22 @@ def test_prompts_that_are_trained_on_and_evaluated_are_told(tmp_path: Path, capl
     assert "trained on as well" not in caplog.text
 
 
+def test_any_answer_of_a_list_is_right(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As the aliases of TriviaQA; a list of several was no recorded answer, so that no rollout had a reward."""
+    said = ["Roma", "It is Paris.\nThe answer is Rome", "Paris", r"\boxed{roma}"]
+    assert exact(said, answer=[["Rome", "Roma"]] * 4) == [1.0, 1.0, 0.0, 1.0]
+    assert math([r"\boxed{\frac12}", "2", "3"], answer=[["0.5", "2"]] * 3) == [1.0, 1.0, 0.0]
+    assert exact(["Rome", "Rome"], answer=[["Rome"], []]) == [1.0, None]
+    path = jsonl(tmp_path / "sums.jsonl", [{**row, "answer": [row["answer"], "none"]} for row in ROWS])
+    own_task(path, reward="exact")
+    assert "sums.jsonl': 40 of 40 prompts record a list of answers; any of them is right" in caplog.text
+    assert "no recorded answer" not in caplog.text
+    (tmp_path / "r.py").write_text("def length(completions, **_):\n    return [1.0] * len(completions)\n")
+    caplog.clear()
+    own_task(path, reward=f"{tmp_path / 'r.py'}:length")
+    assert "list of answers" not in caplog.text
+
+
 def test_prompts_without_a_recorded_answer_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = jsonl(
         tmp_path / "sums.jsonl", [{**row, "answer": None if i < 3 else row["answer"]} for i, row in enumerate(ROWS)]

@@ -15,7 +15,7 @@ from rollwise.pool import PromptPool
 from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
 from rollwise.sampling.config import DataConfig, check_selection
 from rollwise.sampling.own_rows import own_rows
-from rollwise.sampling.scorers.builtin import unanswered
+from rollwise.sampling.scorers.builtin import several_answers, unanswered
 from rollwise.sampling.selection import row_places, strata_of
 from rollwise.tasks import TASKS, Task
 
@@ -122,6 +122,9 @@ def _warn(data: PromptData, config: DataConfig, source: str) -> None:
             "of answers with --answer_column",
             *(source, lacking, len(data)),
         )
+    if several := several_answers(config.rewards, data.rows):
+        counts = (source, several, len(data))
+        logger.warning("%s: %d of %d prompts record a list of answers; any of them is right", *counts)
 
 
 def split_of(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:
