@@ -121,6 +121,18 @@ def test_a_step_of_several_generations_is_recorded_whole(tmp_path: Path) -> None
         assert line["frac_mixed"] == pytest.approx(sum(0 < sum(r) < GROUP for r in own) / 4, abs=1e-6)
 
 
+def test_a_checkpoint_of_no_run_leaves_another_runs_logs_whole(tmp_path: Path) -> None:
+    """It was saved without `run=`: going on from its step 1, the other run's logs were cut off there."""
+    recorded(tmp_path, max_steps=3).train()
+    saving = {"save_strategy": "steps", "save_steps": 1}
+    make_trainer(tmp_path / "out", max_steps=1, **saving).train()
+    recorded(tmp_path, max_steps=2, **saving).train(resume_from_checkpoint=True)
+    assert [line["step"] for line in lines_of(tmp_path / "run/before-1")] == [1, 2, 3]
+    assert [line["step"] for line in lines_of(tmp_path / "run")] == [2]
+    recorded(tmp_path, max_steps=3, **saving).train(resume_from_checkpoint=True)  # from a checkpoint of this run
+    assert [line["step"] for line in lines_of(tmp_path / "run")] == [2, 3]
+
+
 def test_what_another_run_logged_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     recorded(tmp_path, max_steps=3).train()
     recorded(tmp_path, max_steps=1).train()
