@@ -116,6 +116,12 @@ def _warn(data: PromptData, config: DataConfig, source: str) -> None:
             "answer, remove it, so that the prompt ends with the question",
             *(source, answered, len(data)),
         )
+    if config.category == (config.answer_column or "answer"):
+        logger.warning(
+            "%s: column %r has the answers and the categories, so prompts are chosen by their answers; is --category "
+            "right?",
+            *(source, config.category),
+        )
     if lacking := unanswered(config.rewards, data.rows):
         logger.warning(
             "%s: %d of %d prompts have no recorded answer, so they get no reward; leave them out, or name the column "
