@@ -18,23 +18,13 @@ _HASHED = re.compile(r"(?<!#)####(?!#)\s*(.+)")
 _BRACES = re.compile(r"\\{1,4}(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)  # \\boxed too: escaped twice
 
 
-def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | None:
-    """The recorded answer of a row, None where there is none or several; see `recorded_answers`.
-
-    >>> recorded_answer({"answer": "18 - 4 = 14 eggs. #### 14"}), recorded_answer({"target": 5})
-    ('14', None)
-    """
-    found = recorded_answers(row, column)
-    return found[0] if len(found) == 1 else None
-
-
 def recorded_answers(row: Mapping[str, Any], column: str | None = None) -> list[str]:
     """The recorded answers of a row, each of which is right: of `column`, else of the first usual one that it has.
 
     A worked solution counts by its final answer, if it marks one.
 
-    >>> recorded_answers({"answer": ["Rome", "Roma"]}), recorded_answers({"answer": None})
-    (['Rome', 'Roma'], [])
+    >>> recorded_answers({"answer": "18 - 4 = 14 eggs. #### 14"}), recorded_answers({"answer": ["Rome", "Roma"]})
+    (['14'], ['Rome', 'Roma'])
     """
     names = ANSWER_COLUMNS if column is None else (column,)
     value = next((row[name] for name in names if row.get(name) is not None), None)
