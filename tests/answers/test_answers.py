@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rollwise.answers import (
     final_answer,
     normalised,
-    recorded_answer,
+    recorded_answers,
     same_answer,
     stands_within,
 )
@@ -273,14 +273,15 @@ def test_a_number_stands_in_a_text_as_a_number() -> None:
 
 
 def test_recorded_answers() -> None:
-    assert recorded_answer({"answer": "so 3+4 = 7\n#### 7"}) == "7"
-    assert recorded_answer({"solution": r"we get \boxed{x^2}", "prompt": "?"}) == "x^2"
-    assert recorded_answer({"reward_model": {"style": "rule", "ground_truth": "12"}}) == "12"
-    assert recorded_answer({"answer": ["12"]}) == "12"
-    assert recorded_answer({"answer": ["12", "13"]}) is None
-    assert recorded_answer({"answer": [[1, 2]]}) == "[1, 2]"
-    assert recorded_answer({"target": 5}) is None
-    assert recorded_answer({"answer": float("nan")}) is None
-    assert recorded_answer({"answer": 4.0}) == "4"  # whole numbers beside an empty cell are such
-    assert recorded_answer({"answer": [0.5]}) == "0.5"
-    assert recorded_answer({"target": 5}, "target") == "5"
+    assert recorded_answers({"answer": "so 3+4 = 7\n#### 7"}) == ["7"]
+    assert recorded_answers({"solution": r"we get \boxed{x^2}", "prompt": "?"}) == ["x^2"]
+    assert recorded_answers({"reward_model": {"style": "rule", "ground_truth": "12"}}) == ["12"]
+    assert recorded_answers({"answer": ["12"]}) == ["12"]
+    assert recorded_answers({"answer": ["12", None, "so 3+4 = 7\n#### 7"]}) == ["12", "7"]
+    assert recorded_answers({"answer": []}) == []
+    assert recorded_answers({"answer": [[1, 2]]}) == ["[1, 2]"]
+    assert recorded_answers({"target": 5}) == []
+    assert recorded_answers({"answer": float("nan")}) == []
+    assert recorded_answers({"answer": 4.0}) == ["4"]  # whole numbers beside an empty cell are such
+    assert recorded_answers({"answer": [0.5]}) == ["0.5"]
+    assert recorded_answers({"target": 5}, "target") == ["5"]

@@ -15,6 +15,7 @@ from rollwise.cli.formatting import gathered
     ("words", "said"),
     [
         (["train", ""], "train takes no ''"),
+        (["train", "--", "x"], "train takes no '--'; rollwise train --help lists the options"),
         (["train", "--steps=", "--out", "x"], "--steps must be a whole number >= 1, got ''"),
         (["train", "--stop"], "rollwise: --stop needs one value"),
         (["train", "--data", ""], "rollwise: --data got an empty value; give one, or leave --data out"),

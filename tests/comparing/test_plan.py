@@ -237,6 +237,7 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
         ({"methods": {"uniform": {}, "a/b": {}}}, "'a/b' can't be one"),
         ({"methods": {"uniform": {}, "é" * 101: {}}}, "é' can't be one; give one of at most 200 bytes"),
         ({"methods": {"uniform": {}, "a\0b": {}}}, "can't be one"),
+        ({"name": "../elsewhere"}, "the plan's name becomes a folder's, and '../elsewhere' can't be one"),
         ({"metods": {}}, "unknown key 'metods' \\(did you mean 'methods'\\?\\)"),
     ],
 )

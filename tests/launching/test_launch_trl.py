@@ -194,6 +194,27 @@ def test_a_run_of_another_engine_is_not_trained_on_by_trl(tmp_path: Path, capsys
     assert f"rollwise launch --resume {tmp_path}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "engine is None"),
+        ("- trl\n", "engine is None"),
+        ("engine: trl\nnproc: many\nnnodes: 1\n", "nproc is 'many'"),
+        ("engine: trl\nnproc: 1\n", "nnodes is None"),
+        ("engine: trl\nnproc: 1\nnnodes: 1\nengine_options: [a]\n", "engine_options is ['a']"),
+        ("engine: verl\nnproc: 1\nnnodes: 1\noverrides: 3\n", "overrides is 3"),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "launch"])
+def test_a_damaged_note_of_the_launch_is_named(
+    command: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.yaml").write_text("steps: 1\n")
+    (tmp_path / "launch.yaml").write_text(text)
+    assert main([command, "--resume", str(tmp_path)]) == 1
+    assert f"launch.yaml' is damaged: {said}; put back what `rollwise launch` wrote" in capsys.readouterr().err
+
+
 def test_a_wrong_option_is_named_by_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["launch", _file(tmp_path, "stepz: 3\n"), "--engine", "trl"]) == 1
     said = capsys.readouterr().err

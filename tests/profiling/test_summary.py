@@ -12,9 +12,9 @@ from rollwise.sampling.scoring import Scorer
 from rollwise.tickets.outcome import RewardSpec
 
 
-def numbers_of(reward: float) -> dict[str, Any]:
-    """Of 12 prompts drawn of 100, whose 4 rollouts all earn this."""
-    rows = [{"prompt": f"{n}=", "answer": str(n)} for n in range(100)]
+def numbers_of(reward: float, answers: list[str] | None = None) -> dict[str, Any]:
+    """Of 12 prompts drawn of 100, whose 4 rollouts are all "x" and earn this."""
+    rows = [{"prompt": f"{n}=", "answer": answers or str(n)} for n in range(100)]
     lists = {"rewards": [reward] * 4, "tokens": [1] * 4, "truncated": [False] * 4, "texts": ["x"] * 4}
     groups = [{"id": row["prompt"], "prompt": row["prompt"], **lists} for row in rows[:12]]
     config = ProfileConfig(data="sums.jsonl", num_generations=4, planned_generations=4)
@@ -35,3 +35,11 @@ def test_twelve_alike_say_little_of_a_hundred(reward: float) -> None:
     rate = found["pass_rate"]
     assert (rate["low"], rate["high"]) == pytest.approx(wilson(12 * reward, 12, population=100))
     assert found["estimate"]["effective"]["high"] == found["shares"]["learnable"]["high"] > 0.2
+
+
+def test_any_recorded_answer_of_a_list_is_looked_for() -> None:
+    """Of prompts with several there was "no column of recorded answers"."""
+    found = numbers_of(0.0, answers=["y", "x"])
+    assert found["answers_recorded"] == 12
+    assert found["n_suspects"] == 12
+    assert {(one["kind"], one["recorded"]) for one in found["suspects"]} == {("answer-given", "x")}

@@ -64,6 +64,23 @@ def test_the_baseline_and_the_oracle_of_grouped_runs(tmp_path: Path) -> None:
         group_runs(paths, baseline="uniform")
 
 
+def test_the_oracle_is_the_one_that_the_plan_names(tmp_path: Path) -> None:
+    """Any label that begins with "oracle" was taken for it."""
+    alike = [write_run(tmp_path / "alone" / name, curriculum=name, seed=0) for name in ("uniform", "oracle_like.py:It")]
+    assert group_runs(alike).oracle is None
+    exact = write_run(tmp_path / "exact", curriculum="oracle", curriculum_options={"candidates": 8}, seed=0)
+    assert group_runs([*alike, exact]).oracle == "oracle (candidates=8)"
+    planned = [
+        write_run(tmp_path / f"made/runs/{method}/seed0", curriculum=name, seed=0)
+        for method, name in (("base", "uniform"), ("oracle", "sec"), ("best", "bots"))
+    ]
+    (tmp_path / "made/comparison.yaml").write_text('{"oracle": "best", "seeds": [0]}')
+    assert group_runs(planned).oracle == "bots"
+    (tmp_path / "made/comparison.yaml").write_text('{"oracle": null, "seeds": [0]}')
+    planned.append(write_run(tmp_path / "made/runs/None/seed0", curriculum="dots", seed=0))
+    assert group_runs(planned).oracle is None
+
+
 def test_grouped_runs_that_can_not_be_read_are_named(tmp_path: Path) -> None:
     run, empty = write_run(tmp_path / "a", curriculum="sec"), tmp_path / "empty"
     empty.mkdir()

@@ -350,6 +350,41 @@ def test_prompts_that_are_trained_on_and_evaluated_are_told(tmp_path: Path, capl
     assert "trained on as well" not in caplog.text
 
 
+@pytest.mark.parametrize("option", ["category", "id"])
+@pytest.mark.parametrize(("name", "other"), [("answer", "solution"), ("prompt", "problem")])
+def test_one_column_does_not_take_the_place_of_another(option: str, name: str, other: str) -> None:
+    """`--category answer` beside `--answer_column solution`: rewards were given the category as the answer."""
+    columns: dict[str, Any] = {"prompt_column": "problem", "answer_column": "solution", option: name}
+    with pytest.raises(ConfigError, match=f"{option} can't be the column '{name}', whose place '{other}' takes"):
+        DataConfig(data="a.jsonl", reward="exact", **columns)
+
+
+def test_categories_that_are_the_answers_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = jsonl(tmp_path / "sums.jsonl", ROWS)
+    own_task(path, reward="exact", category="type", answer_column="answer")
+    assert "has the answers" not in caplog.text
+    own_task(path, reward="exact", category="answer")
+    own_task(path, reward="exact", category="type", answer_column="type")
+    assert "column 'answer' has the answers and the categories, so prompts are chosen by their answers" in caplog.text
+    assert "column 'type' has the answers and the categories" in caplog.text
+
+
+def test_any_answer_of_a_list_is_right(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As the aliases of TriviaQA; a list of several was no recorded answer, so that no rollout had a reward."""
+    said = ["Roma", "It is Paris.\nThe answer is Rome", "Paris", r"\boxed{roma}"]
+    assert exact(said, answer=[["Rome", "Roma"]] * 4) == [1.0, 1.0, 0.0, 1.0]
+    assert math([r"\boxed{\frac12}", "2", "3"], answer=[["0.5", "2"]] * 3) == [1.0, 1.0, 0.0]
+    assert exact(["Rome", "Rome"], answer=[["Rome"], []]) == [1.0, None]
+    path = jsonl(tmp_path / "sums.jsonl", [{**row, "answer": [row["answer"], "none"]} for row in ROWS])
+    own_task(path, reward="exact")
+    assert "sums.jsonl': 40 of 40 prompts record a list of answers; any of them is right" in caplog.text
+    assert "no recorded answer" not in caplog.text
+    (tmp_path / "r.py").write_text("def length(completions, **_):\n    return [1.0] * len(completions)\n")
+    caplog.clear()
+    own_task(path, reward=f"{tmp_path / 'r.py'}:length")
+    assert "list of answers" not in caplog.text
+
+
 def test_prompts_without_a_recorded_answer_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = jsonl(
         tmp_path / "sums.jsonl", [{**row, "answer": None if i < 3 else row["answer"]} for i, row in enumerate(ROWS)]

@@ -110,6 +110,17 @@ def test_an_evaluation_before_a_resume_leaves_what_was_spent(tmp_path: Path) -> 
     assert lines_of(tmp_path / "run")[-1]["tokens"] > spent
 
 
+def test_other_held_out_prompts_after_a_resume_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    saving = {"save_strategy": "steps", "save_steps": 1}
+    sets: list[Any] = [{"all": toy_dataset(6), "easy": toy_dataset(2)} for _ in range(3)]
+    sets[2]["all"] = toy_dataset(8).select(range(1, 8))
+    for steps, own in enumerate(sets, start=1):
+        assert "held-out" not in caplog.text
+        recorded(tmp_path, max_steps=steps, eval_dataset=own, **saving).train(resume_from_checkpoint=steps > 1)
+    assert "the held-out prompts of 'all' are not those of before: 6 then, 7 now, 5 in both; scores from" in caplog.text
+    assert "'easy'" not in caplog.text
+
+
 def test_a_step_of_several_generations_is_recorded_whole(tmp_path: Path) -> None:
     trainer = recorded(tmp_path, accumulate=2, steps_per_generation=1, per_device_train_batch_size=2 * GROUP)
     trainer.train()
@@ -119,6 +130,18 @@ def test_a_step_of_several_generations_is_recorded_whole(tmp_path: Path) -> None
         assert len(own) == 4
         assert line["reward"] == pytest.approx(sum(map(sum, own)) / (4 * GROUP), abs=1e-6)
         assert line["frac_mixed"] == pytest.approx(sum(0 < sum(r) < GROUP for r in own) / 4, abs=1e-6)
+
+
+def test_a_checkpoint_of_no_run_leaves_another_runs_logs_whole(tmp_path: Path) -> None:
+    """It was saved without `run=`: going on from its step 1, the other run's logs were cut off there."""
+    recorded(tmp_path, max_steps=3).train()
+    saving = {"save_strategy": "steps", "save_steps": 1}
+    make_trainer(tmp_path / "out", max_steps=1, **saving).train()
+    recorded(tmp_path, max_steps=2, **saving).train(resume_from_checkpoint=True)
+    assert [line["step"] for line in lines_of(tmp_path / "run/before-1")] == [1, 2, 3]
+    assert [line["step"] for line in lines_of(tmp_path / "run")] == [2]
+    recorded(tmp_path, max_steps=3, **saving).train(resume_from_checkpoint=True)  # from a checkpoint of this run
+    assert [line["step"] for line in lines_of(tmp_path / "run")] == [2, 3]
 
 
 def test_what_another_run_logged_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,20 +18,23 @@ _HASHED = re.compile(r"(?<!#)####(?!#)\s*(.+)")
 _BRACES = re.compile(r"\\{1,4}(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)  # \\boxed too: escaped twice
 
 
-def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | None:
-    """The recorded answer of a row: of `column`, else of the first usual one that it has; None where there is none.
+def recorded_answers(row: Mapping[str, Any], column: str | None = None) -> list[str]:
+    """The recorded answers of a row, each of which is right: of `column`, else of the first usual one that it has.
 
     A worked solution counts by its final answer, if it marks one.
 
-    >>> recorded_answer({"answer": "18 - 4 = 14 eggs. #### 14"}), recorded_answer({"target": 5})
-    ('14', None)
+    >>> recorded_answers({"answer": "18 - 4 = 14 eggs. #### 14"}), recorded_answers({"answer": ["Rome", "Roma"]})
+    (['14'], ['Rome', 'Roma'])
     """
     names = ANSWER_COLUMNS if column is None else (column,)
     value = next((row[name] for name in names if row.get(name) is not None), None)
     if value is None and column is None and isinstance(row.get("reward_model"), Mapping):
         value = row["reward_model"].get("ground_truth")
-    if isinstance(value, list | tuple):
-        value = value[0] if len(value) == 1 else None
+    texts = map(_answer_text, value if isinstance(value, list | tuple) else [value])
+    return [text for text in texts if text is not None]
+
+
+def _answer_text(value: Any) -> str | None:
     if value is None or isinstance(value, Mapping) or value != value:  # NaN, which tables have for nothing
         return None
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value)  # 4.0 of a column with gaps

@@ -76,7 +76,7 @@ def explain(message: str, command: str, parser: ArgumentParser, given: Sequence[
         return _about_value(found["key"], found["reason"], actions, given)
     if message.startswith(_UNKNOWN):
         first = next(iter(message.removeprefix(_UNKNOWN).split()), "").partition("=")[0]
-        if not first.startswith("-"):
+        if first == "--" or not first.startswith("-"):
             return f"{command} takes no {first!r}{lists}"
         return _no_option(command, first, actions) + lists
     if found := _OPTION.match(message):

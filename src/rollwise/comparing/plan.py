@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.comparing.paths import beside, each_path, is_same, located
+from rollwise.comparing.paths import beside, check_folder_name, each_path, is_same, located
 from rollwise.errors import ConfigError
 from rollwise.options import check_text, check_whole, did_you_mean
 from rollwise.renamed import with_new_names
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 _OURS = frozenset({"seed", "out", "token_budget"})  # set for each run by the comparison itself
 _REMEDY = "mend it, or give another file"
-_LONGEST_NAME = 200  # of the 255 bytes that a file's name may have: logs are called NAME-seed12.json
 
 
 @dataclass(frozen=True)
@@ -92,10 +91,9 @@ class Plan:
             check_text("starts", start)
         if self.starts and "model" in self.base:
             raise ConfigError("the plan has both starts and base: {model: ...}; leave one of them out")
+        check_folder_name("the plan's", self.name)
         for name, options in self.methods.items():
-            if not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST_NAME or {*"/\\\0"} & {*name} or name[0] == ".":
-                remedy = f"give one of at most {_LONGEST_NAME} bytes, without slashes and a dot at its beginning"
-                raise ConfigError(f"a method's name becomes a folder's, and {name!r} can't be one; {remedy}")
+            check_folder_name("a method's", name)
             self._check(name, options)
 
     def _check(self, name: str, options: Mapping[str, Any]) -> None:

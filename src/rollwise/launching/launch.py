@@ -149,16 +149,15 @@ def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides
     """A run that goes on, on as many processes and machines as before unless others are given.
 
     Raises:
-        StateFileError: there is no run in the folder, or it was not launched.
+        StateFileError: there is no run in the folder, it was not launched, or its `launch.yaml` is damaged.
     """
-    noted = Path(folder) / LAUNCH_FILE
-    if not noted.exists() or not (Path(folder) / CONFIG_FILE).exists():
+    facts = RunFolder(folder).read_launch()
+    if facts is None or not (Path(folder) / CONFIG_FILE).exists():
         raise StateFileError(
             f"{folder!r} holds no run that was launched: there is no {LAUNCH_FILE} or no {CONFIG_FILE} in it"
         )
-    facts: dict[str, Any] = read_yaml(noted)
     config = TrainConfig.from_dict({**RunFolder(folder).read_config(), "out": folder})
-    machines = Machines(nproc or int(facts["nproc"]), nnodes or int(facts["nnodes"]))
+    machines = Machines(nproc or facts["nproc"], nnodes or facts["nnodes"])
     before = [] if facts["engine"] == "trl" else facts.get("overrides") or []  # a resumed run of TRL has them
     extra = Extra(facts.get("engine_options") or {}, [*before, *overrides])
     return replace(Launch(facts["engine"], config, machines, extra), resume=True)

@@ -19,6 +19,9 @@ EMBEDDED = "embedded"
 JUDGING = "embedded-judging"
 """The `--model` that stands for the embedded policy that can be asked for judgments as well."""
 
+USUAL_LEARNING_RATE = "1e-6"
+"""What is usual for a pretrained model; the default of `train` is for the embedded policy."""
+
 _MAKERS: dict[str, Callable[..., Path]] = {EMBEDDED: embedded_policy, JUDGING: judging_policy}
 
 

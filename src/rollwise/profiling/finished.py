@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rollwise.models.sources import made_here
+from rollwise.models.sources import USUAL_LEARNING_RATE, made_here
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import join_rates, table_rows, write_numbers, write_table
@@ -61,7 +61,7 @@ def train_options(config: ProfileConfig, pool: int | None = None) -> str:
     given = {"task": task, "task_options": json.dumps(config.task_options) if config.task_options else None}
     given["model"] = config.model
     if not made_here(config.model):
-        given["learning_rate"] = "1e-6"  # `train`'s default is for the embedded policy
+        given["learning_rate"] = USUAL_LEARNING_RATE
     default = {f.name: f.default for f in fields(config)}
     given |= {theirs: getattr(config, own) for own, theirs in named.items() if getattr(config, own) != default[own]}
     if pool is not None and pool < config.prompts_per_step:

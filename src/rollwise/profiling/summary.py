@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollwise.answers import recorded_answer
+from rollwise.answers import recorded_answers
 from rollwise.profiling.analysis import (
     SAME_REWARD,
     bootstrap_shares,
@@ -101,7 +101,7 @@ class Summary:
         suspects = self._suspects()
         estimate = self._estimate()
         categories = self._categories()
-        answers = [recorded_answer(self.data.rows[row], self.config.answer) for row in self.rows]
+        answers = [recorded_answers(self.data.rows[row], self.config.answer) for row in self.rows]
         low, high = mean_interval(self.rates, len(self.data))
         advice = recommend(self._facts(tokens, len(suspects), estimate, categories))
         return {
@@ -126,7 +126,7 @@ class Summary:
             "tokens": tokens,
             "failures": self._failures(),
             "partial_credit": self._partial_credit(),
-            "answers_recorded": sum(answer is not None for answer in answers),
+            "answers_recorded": sum(map(bool, answers)),
             "n_suspects": len(suspects),
             "suspects": [asdict(s) | {"prompt": self.groups[i]["prompt"]} for i, s in suspects[:SUSPECTS_KEPT]],
             "methods": [asdict(line) for line in self._requirements()],
@@ -253,13 +253,14 @@ class Summary:
     def _suspects(self) -> list[tuple[int, Suspect]]:
         """Suspicious prompts with their places, those first of which more rollouts show it."""
         found = []
+        order = {"answer-given": 0, "answer-within": 1, "all-agree": 2}
         for i in np.flatnonzero(self.hopeless).tolist():
             group = self.groups[i]
-            recorded = recorded_answer(self.data.rows[self.rows[i]], self.config.answer)
-            suspect = find_suspect(group["id"], recorded, group["texts"], group["rewards"], group["truncated"] or None)
-            if suspect is not None:
-                found.append((i, suspect))
-        order = {"answer-given": 0, "answer-within": 1, "all-agree": 2}
+            rolled = (group["texts"], group["rewards"], group["truncated"] or None)
+            recorded = recorded_answers(self.data.rows[self.rows[i]], self.config.answer)
+            suspects = [one for answer in recorded if (one := find_suspect(group["id"], answer, *rolled)) is not None]
+            if suspects:
+                found.append((i, min(suspects, key=lambda one: order[one.kind])))
         return sorted(found, key=lambda at: (order[at[1].kind], -at[1].rollouts))
 
     def _requirements(self) -> list[Any]:

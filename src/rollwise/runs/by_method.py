@@ -6,13 +6,14 @@ What tells methods apart is compared whole; labels are short, and made distinct 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rollwise.errors import ConfigError, RollwiseError
 from rollwise.runs.reading import RunData, read_run
-from rollwise.runs.sets import SEED, Problem, RunSet, for_choosing, unlike_runs
+from rollwise.runs.sets import SEED, Problem, RunSet, for_choosing, plan_of, unlike_runs
 
 # Options that may differ between runs without making their scores incomparable, and that name no method.
 _OWN_OPTIONS = frozenset(
@@ -51,7 +52,8 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
 
     Args:
         paths: The runs' folders.
-        baseline: The label to compare with; by default `uniform`, where there is one, else the first run's.
+        baseline: The label to compare with; by default `uniform`, where there is one, else the first run's. The oracle
+            is the one that the plan of a comparison's runs names; among other runs, the curriculum `oracle`.
 
     Raises:
         StateFileError: A path does not exist.
@@ -77,8 +79,16 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
     if baseline is None:
         uniform = (name for name, method in zip(names, methods, strict=True) if method.label.split(",")[0] == "uniform")
         baseline = next(uniform, names[0])
-    oracle = next((name for name in names if name.startswith("oracle") and name != baseline), None)
-    return RunSet("comparison of runs", runs, baseline, oracle, None, (*problems, *unlike_runs(runs)))
+    oracles = (name for name, method in zip(names, methods, strict=True) if _is_oracle(method) and name != baseline)
+    return RunSet("comparison of runs", runs, baseline, next(oracles, None), None, (*problems, *unlike_runs(runs)))
+
+
+def _is_oracle(method: _Method) -> bool:
+    """What the plan says of a comparison's runs; other runs are the oracle's if their curriculum, or folder, is it."""
+    run = next(iter(method.runs.values())).path
+    if (plan := plan_of(run)) is not None:
+        return str(plan.get("oracle") or "") == run.resolve().parent.name
+    return re.split("[ ,]", method.label)[0] == "oracle"
 
 
 def _tuned(runs: Sequence[RunData]) -> list[Problem]:

@@ -30,6 +30,7 @@ from rollwise.runs.names import (
     EVALUATION_SETS_FILE,
     EVALUATIONS_FILE,
     JUDGMENTS_FILE,
+    LAUNCH_FILE,
     LOCK_FILE,
     METRICS_FILE,
     MODEL_FILE,
@@ -160,6 +161,28 @@ class RunFolder:
                 "with trainer.train(resume_from_checkpoint=True)"
             )
         return config
+
+    def read_launch(self) -> dict[str, Any] | None:
+        """How an engine was started on the run, of `launch.yaml`; None where none was.
+
+        Raises:
+            StateFileError: the file is damaged.
+        """
+        if not (path := self.path / LAUNCH_FILE).exists():
+            return None
+        facts = read_yaml(path)
+        given = facts if isinstance(facts, dict) else {}
+        fits = {
+            "engine": given.get("engine") in ("trl", "verl"),
+            **{name: type(given.get(name)) is int and given[name] > 0 for name in ("nproc", "nnodes")},
+            "engine_options": isinstance(given.get("engine_options") or {}, dict),
+            "overrides": isinstance(given.get("overrides") or [], list),
+        }
+        if wrong := next((name for name, fit in fits.items() if not fit), None):
+            raise StateFileError(
+                f"{str(path)!r} is damaged: {wrong} is {given.get(wrong)!r}; put back what `rollwise launch` wrote"
+            )
+        return given
 
     def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         """Append lines of JSON and flush them to the system; `sync` brings them to the disk.

@@ -150,12 +150,15 @@ def split_seeds(given: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def for_choosing(run: Path) -> bool:
     """Whether a run's folder is that of one of a comparison's seeds for choosing."""
+    seed, plan = SEED.search(run.resolve().name), plan_of(run)
+    return seed is not None and plan is not None and int(seed.group(1)) in split_seeds(plan.get("seeds"))[1]
+
+
+def plan_of(run: Path) -> dict[str, Any] | None:
+    """What a comparison's folder holds of its plan, for the folder of one of its runs; None for a run alone."""
     place = run.resolve()
-    seed = SEED.search(place.name)
-    plan = place.parents[2] / COMPARISON_FILE if len(place.parents) > 2 else None
-    if plan is None or seed is None or not plan.is_file():
-        return False
-    return int(seed.group(1)) in split_seeds(_read_plan(plan).get("seeds"))[1]
+    path = place.parents[2] / COMPARISON_FILE if len(place.parents) > 2 else None
+    return None if path is None or not SEED.search(place.name) or not path.is_file() else _read_plan(path)
 
 
 def _collect_all(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> _Collected:

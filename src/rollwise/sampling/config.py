@@ -132,6 +132,7 @@ class OwnData:
                 if not isinstance(one, str):
                     raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
         conditions(self.conditions)
+        self._check_columns()
         for name in ("stratify", "limit_seed"):
             if self.limit is None and getattr(self, name):
                 raise ConfigError(
@@ -162,6 +163,15 @@ class OwnData:
             check_text("stop", text)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
+
+    def _check_columns(self) -> None:
+        for option in ("category", "id"):
+            name, columns = getattr(self, option), {"prompt": self.prompt_column, "answer": self.answer_column}
+            if (other := columns.get(name)) not in (None, name):
+                raise ConfigError(
+                    f"{option} can't be the column {name!r}, whose place {other!r} takes ({name}s are read from it); "
+                    f"rename the column {name!r} of the data"
+                )
 
     def held_out(self, source: list[str] | str) -> OwnData:
         """The same for held-out data: what chooses rows of `data` does not choose any of these."""

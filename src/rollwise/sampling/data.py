@@ -15,7 +15,7 @@ from rollwise.pool import PromptPool
 from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
 from rollwise.sampling.config import DataConfig, check_selection
 from rollwise.sampling.own_rows import own_rows
-from rollwise.sampling.scorers.builtin import unanswered
+from rollwise.sampling.scorers.builtin import several_answers, unanswered
 from rollwise.sampling.selection import row_places, strata_of
 from rollwise.tasks import TASKS, Task
 
@@ -116,12 +116,21 @@ def _warn(data: PromptData, config: DataConfig, source: str) -> None:
             "answer, remove it, so that the prompt ends with the question",
             *(source, answered, len(data)),
         )
+    if config.category == (config.answer_column or "answer"):
+        logger.warning(
+            "%s: column %r has the answers and the categories, so prompts are chosen by their answers; is --category "
+            "right?",
+            *(source, config.category),
+        )
     if lacking := unanswered(config.rewards, data.rows):
         logger.warning(
             "%s: %d of %d prompts have no recorded answer, so they get no reward; leave them out, or name the column "
             "of answers with --answer_column",
             *(source, lacking, len(data)),
         )
+    if several := several_answers(config.rewards, data.rows):
+        counts = (source, several, len(data))
+        logger.warning("%s: %d of %d prompts record a list of answers; any of them is right", *counts)
 
 
 def split_of(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:

@@ -71,8 +71,11 @@ def show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Con
         text = tokenizer.decode(encode(tokenizer, prompt))
     console.print(f"\n[bold]prompt[/] {escape(text)}", highlight=False, soft_wrap=True)
     answers = {"an empty answer": ""}
-    if row.get("answer") is not None:
-        answers = {f"the recorded answer {str(row['answer'])[:60]!r}": str(row["answer"]), **answers}
+    recorded = row.get("answer")
+    if isinstance(recorded, list):  # any of them is right
+        recorded = next(iter(recorded), None)
+    if recorded is not None:
+        answers = {f"the recorded answer {str(recorded)[:60]!r}": str(recorded), **answers}
     for words, answer in answers.items():
         scores = scores_by_name(task.rewards.functions, row, answer)
         rewards = task.rewards

@@ -11,7 +11,7 @@ from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
 from rollwise.models.identity import made_by
-from rollwise.models.sources import made_here
+from rollwise.models.sources import USUAL_LEARNING_RATE, made_here
 from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.sampling.own_task import OwnTask
@@ -33,8 +33,8 @@ def cautions(config: TrainConfig) -> list[str]:
     if made_here(config.model) or config.peft or config.learning_rate < RARELY_HIGHER:
         return []
     return [
-        f"learning rate {config.learning_rate:g} is for the embedded policy; 1e-6 is usual for a pretrained model "
-        "(--learning_rate 1e-6)"
+        f"learning rate {config.learning_rate:g} is for the embedded policy; {USUAL_LEARNING_RATE} is usual for a "
+        f"pretrained model (--learning_rate {USUAL_LEARNING_RATE})"
     ]
 
 

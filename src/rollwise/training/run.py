@@ -18,7 +18,6 @@ from rollwise.runs.names import (
     CONFIG_FILE,
     EVALUATIONS_FILE,
     JUDGMENTS_FILE,
-    LAUNCH_FILE,
     METRICS_FILE,
     PROMPTS_FILE,
     ROLLOUTS_FILE,
@@ -37,7 +36,6 @@ from rollwise.training.parts import OptionErrors, curriculum_of, judge_notes, le
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.ranks import on_main, ranks_of_run
-from rollwise.yaml_file import read_yaml
 
 
 def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
@@ -89,9 +87,9 @@ def resume_run(
     """
     if not (Path(path) / CONFIG_FILE).exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
-    launched = Path(path) / LAUNCH_FILE
-    if launched.exists() and (engine := read_yaml(launched).get("engine")) != "trl":
-        raise StateFileError(f"{str(path)!r} was trained by {engine}: rollwise launch --resume {path}")
+    launched = RunFolder(path).read_launch()
+    if launched is not None and launched["engine"] != "trl":
+        raise StateFileError(f"{str(path)!r} was trained by {launched['engine']}: rollwise launch --resume {path}")
     # A run of an earlier version had no stop texts, whatever its task.
     values = {**TrainConfig.from_dict({"stop": [], **RunFolder(path).read_config()}).to_dict(), "out": str(path)}
     limits = {"steps": steps, "token_budget": token_budget, "max_hours": max_hours}

@@ -125,7 +125,17 @@ def test_three_to_seven_seeds_say_what_can_be_said_and_fewer_nothing(tmp_path: P
     assert two[0].startswith(
         "It is too early to say whether it helped: 2 paired seeds so far, while an interval needs 3 and a verdict 8"
     )
+    assert "The best method so far is it: after 100 generated tokens each, its pass@1 is 0.200 above" in two[0]
     assert not any("time to baseline" in line for line in two)
+
+
+def test_nobody_is_called_the_best_who_is_not_ahead(tmp_path: Path) -> None:
+    """It said that the best method so far is "equal to that of uniform", where the baseline is as good, or better."""
+    two = verdict(compared(tmp_path / "2", {"it": [0.1, -0.1]}))[0]
+    assert "Even the best method so far, it, is not ahead of uniform: after 100 generated tokens each, its " in two
+    assert "equal to that of uniform" in two
+    three = verdict(compared(tmp_path / "3", {"it": [-0.1, 0.1, -0.05]}))[0]
+    assert "We can't tell whether it helped. Even the best method, it, is not ahead of uniform: after 100" in three
 
 
 def test_among_many_methods_a_difference_may_not_count(tmp_path: Path) -> None:

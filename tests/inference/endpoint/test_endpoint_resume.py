@@ -102,6 +102,17 @@ def test_a_prompt_that_fails_for_good_keeps_its_samples(tmp_path: Path) -> None:
     assert found.asked == 1
 
 
+def test_what_else_was_asked_for_is_kept_where_a_prompt_fails_for_good(tmp_path: Path) -> None:
+    """One request of four is refused while the others are answered: they were closed, and drawn anew."""
+    data = data_of(tmp_path, "a", "b")
+    with FakeOpenAI(disagreeing, faults={"b": [400]}, latency=lambda i: 0.3) as fake:
+        config = config_of(fake, data, rule="full", num_generations=4, n=1)
+        assert list(run_consistency(config).failures) == ["b"]
+        assert (fake.finished["b"], fake.closed) == (3, [])
+        assert not run_consistency(config).failures
+    assert fake.drawn["b"] == 4
+
+
 def test_answers_alone_are_kept_where_texts_are_not_wanted(tmp_path: Path) -> None:
     data = data_of(tmp_path, "a")
     with FakeOpenAI(disagreeing, faults={"a": ["fine", 400]}) as fake:

@@ -226,6 +226,23 @@ def test_a_prompt_that_is_filtered_fails_alone(exported: Path, tmp_path: Path, m
     assert list(answers.failures.values()) == ["a candidate was ended by 'content_filter', not by itself"]
 
 
+def test_a_server_that_went_down_leaves_the_rest(exported: Path, tmp_path: Path) -> None:
+    """As `consistency` does: the answers that are there are shown. It ended in an error."""
+    given = {"head": None, "transfer": False, "policy": "none", "select": "majority", "retries": 0, "slots": 1}
+    more = {**given, "num_generations": 1, "out": str(tmp_path / "out")}
+    with FakeOpenAI(lambda prompt, i: "it", befall=lambda prompt, before: 503 if before else "fine") as fake:
+        assert len(run_bestof(config(exported, fake, **more)).lines) == 1
+        asked = len(fake.requests)
+        answers = run_bestof(config(exported, fake, **more))
+        assert len(answers.lines) == 1
+        assert len(answers.failures) == len(PROMPTS) - 1
+        assert len(fake.requests) == asked + 3
+        left = [why for why in answers.failures.values() if why.startswith("not asked: nothing but failures from http")]
+        assert len(left) == 2
+        with pytest.raises(ConfigError, match="nothing but failures from http"):
+            run_bestof(config(exported, fake, **{**more, "out": str(tmp_path / "other")}))
+
+
 def test_the_command_answers_and_says_what_the_server_counted(
     exported: Path, policy_of: tuple[Any, Any], tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:

@@ -251,7 +251,9 @@ def test_a_checkpoint_by_another_name_is_resumed_too(tmp_path: Path) -> None:
 def test_a_torn_checkpoint_is_not_put_aside(tmp_path: Path) -> None:
     run(tmp_path, save_steps=2)
     (tmp_path / "checkpoint-6" / SEAL).unlink()
+    (tmp_path / "checkpoint-6/rollwise_judgments_0.pt").write_bytes(b"of the torn one")  # would be sealed and loaded
     run(tmp_path, resume=True, save_steps=2)
+    assert not (tmp_path / "checkpoint-6/rollwise_judgments_0.pt").exists()
     assert flaw(tmp_path / "checkpoint-6") is None
     assert not list(tmp_path.glob("given-up-*"))
 

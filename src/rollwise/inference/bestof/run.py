@@ -114,10 +114,12 @@ def _answered(job: Job, folder: SampleFolder, missing: list[int], bar: SamplingB
     """Answer the prompts of the rows that are missing; each line is kept as soon as it is known."""
     decoder, facts = make_decoder(job, folder, bar.warmed)
     notes, counts = notes_before(job, decoder.tokenizer, facts), counts_of(job, decoder)
+    row_of, before = {job.data.ids[row]: row for row in missing}, len(job.rows) - len(missing)
+    if isinstance(decoder, ServerDecoder):
+        decoder.resumed = before > 0
     ids, prompts = [job.data.ids[row] for row in missing], [job.data.prompts[row] for row in missing]
     results = decoder.decode(ids, prompts, job.policy, k=[counts[id_] for id_ in ids], answer=job.vote)
     states = () if decoder.signal is None else decoder.signal.states
-    row_of, before = dict(zip(ids, missing, strict=True)), len(job.rows) - len(missing)
     lines, tokens = list[Line](), 0
     bar.sampled(before, len(job.rows), tokens)
     for result in results:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from rollwise.answers import check_math, final_answer, math_equal, normalised, recorded_answer, same_answer
+from rollwise.answers import check_math, final_answer, math_equal, normalised, recorded_answers, same_answer
 from rollwise.errors import ConfigError, RewardError, RollwiseError
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.samples import Line
@@ -120,10 +120,10 @@ class Right:
         """
         chosen = line["chosen"]
         if self.scorer is None:
-            recorded = recorded_answer(row, self.config.answer_column)
-            if recorded is None:
+            recorded = recorded_answers(row, self.config.answer_column)
+            if not recorded:
                 return {}
-            return {"correct": chosen is not None and same_by(self.config.same, recorded, chosen)}
+            return {"correct": chosen is not None and any(same_by(self.config.same, one, chosen) for one in recorded)}
         if chosen is None:
             return {"correct": False, "reward": None}
         text = line["texts"][line["answers"].index(chosen)]

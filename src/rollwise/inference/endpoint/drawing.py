@@ -133,7 +133,7 @@ class Drawing:
     ) -> None:
         self.desk, self.id, self.prompt, self.drawn = desk, id_, prompt, drawn
         self.priority, self.seed, self.admit, self.give_up = priority, seed, admit, give_up
-        self._stop, self._ahead = 0, desk.config.ahead or 0
+        self._stop, self._ahead, self._failed = 0, desk.config.ahead or 0, False
         self._asked: set[int] = set()
         self._tasks: dict[asyncio.Task[None], set[int]] = {}  # each with the samples that it still has to bring
         self._spare: set[asyncio.Task[None]] = set()  # those that bring none but samples asked for `ahead`
@@ -151,6 +151,10 @@ class Drawing:
                 await self._news.wait()
                 self._news.clear()
             await self._wait_for_counts()
+        except self.desk.passing:
+            self._failed = True
+            await self._wait_for_counts()  # what else was asked for is paid: a resume has it
+            raise
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -158,7 +162,7 @@ class Drawing:
         return self._line()
 
     async def _wait_for_counts(self) -> None:
-        """Wait for the counts of tokens. Requests that hold none but samples asked for `ahead` are cancelled."""
+        """Wait for what is under way, and for its tokens' counts. What was asked for `ahead` alone is cancelled."""
         for task, left in self._tasks.items():
             if left and task in self._spare:
                 task.cancel()
@@ -217,7 +221,7 @@ class Drawing:
         await self.desk.slots.take(len(left), self.priority)
         try:
             self.admit()
-            while left and (spare or min(left) < self._stop):
+            while left and not self._failed and (spare or min(left) < self._stop):
                 try:
                     await self._ask(runs_of(sorted(left), most=len(left))[0], left)
                 except BrokenReplyError:

@@ -37,6 +37,7 @@ class ServerDecoder:
         unnamed_ids: Rows that must not be drawn.
         tokenizer: Makes prompts token ids; None to send them as they are.
         seed: Root of the candidates' seeds.
+        resumed: Whether other prompts are answered: should the server be down, the rest is left instead of an error.
 
     Attributes:
         stats: What it took.
@@ -48,6 +49,7 @@ class ServerDecoder:
     unnamed_ids: Sequence[int] = ()
     tokenizer: Any = None
     seed: int = 0
+    resumed: bool = False
     stats: Spent = field(default_factory=Spent)
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -92,7 +94,7 @@ class ServerDecoder:
             unnamed_ids=self.unnamed_ids,
             answer=answer,
         )
-        at_work, watch = asyncio.Semaphore(self.config.concurrency), Watch(len(prompts))
+        at_work, watch = asyncio.Semaphore(self.config.concurrency), Watch(len(prompts), done=self.resumed)
 
         async def one(at: int, id_: str) -> None:
             async with at_work:
@@ -101,11 +103,11 @@ class ServerDecoder:
                     put(await self._one(decoder, id_, prompts[id_], counts[id_], policy))
                     watch.succeeded()
                 except NotAskedError:
-                    self.failures[id_] = f"not asked: {watch.last}"
+                    self.failures[id_] = f"not asked: {watch.hopeless(self.config.base_url)}"
                 except (import_openai().APIError, BadReplyError) as error:
                     self.failures[id_] = one_line(error)
                     watch.failed(at, error)
-                    if watch.down():
+                    if watch.down() and not self.resumed:
                         raise ConfigError(watch.hopeless(self.config.base_url)) from error
 
         try:

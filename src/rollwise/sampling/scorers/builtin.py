@@ -2,7 +2,7 @@ r"""Built-in rewards, in TRL's signature: `math`, `hendrycks`, `exact`, `boxed`,
 
 `math` and `exact` compare the final answer of a completion with the column `answer`: what the completion marks
 (`\boxed{}`, `####`, `<answer>`, "the answer is"), else its last number or a short last line. A completion that is the
-recorded answer and nothing else is right, whatever its last number.
+recorded answer and nothing else is right, whatever its last number. Of a list of answers, any is right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rollwise.answers import (
     final_answer,
     hendrycks_equal,
     math_equal,
-    recorded_answer,
+    recorded_answers,
     same_answer,
 )
 from rollwise.answers.maths import check_math
@@ -129,7 +129,18 @@ def unanswered(rewards: Collection[str], rows: Sequence[Mapping[str, Any]]) -> i
         return 0
     if all(reward in PROGRAMS for reward in rewards):
         return sum(not row["answer"] for row in rows)
-    return sum(recorded_answer(row, "answer") is None for row in rows)
+    return sum(not recorded_answers(row, "answer") for row in rows)
+
+
+def several_answers(rewards: Collection[str], rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many of the rows record several answers, where a built-in reward takes any of them.
+
+    Raises:
+        ConfigError: `regex` with a wrong pattern.
+    """
+    if not any(_needs_answer(reward) and reward not in PROGRAMS for reward in rewards):
+        return 0
+    return sum(isinstance(row.get("answer"), list) and len(recorded_answers(row, "answer")) > 1 for row in rows)
 
 
 def _needs_answer(reward: str) -> bool:
@@ -147,9 +158,9 @@ def _compared(
 
 
 def _score(given: str | None, gold: Any, same: Callable[[str, str], bool], *, whole: str = "") -> float | None:
-    recorded = recorded_answer({"answer": gold}, "answer")
-    if recorded is None:
+    recorded = recorded_answers({"answer": gold}, "answer")
+    if not recorded:
         return None
-    if whole.strip() == recorded:  # of (3, 4) without a mark, the last number is not the answer
+    if whole.strip() in recorded:  # of (3, 4) without a mark, the last number is not the answer
         return 1.0
-    return float(given is not None and same(recorded, given))
+    return float(given is not None and any(same(one, given) for one in recorded))

@@ -148,11 +148,12 @@ class Recorder(TrainerCallback):
             self._trainer._on_main(self._hold)
         self._training = True
         if state.is_world_process_zero:
-            if state.global_step == 0 and not self.same_run:
-                self.folder.put_aside()
+            resumed = self._trainer.resumed_from
+            known = {} if resumed is None else read_record(resumed)
+            if not self.same_run and (state.global_step == 0 or (resumed is not None and not known)):
+                self.folder.put_aside()  # a checkpoint without a record was trained without these logs
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
-            if self._trainer.resumed_from is not None:
-                self.totals = Totals.of(read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
+            self.totals = Totals.of(known.get("totals", asdict(self.totals)))
             self._description.write_rewards(anew=True)
             if not self.same_run and self.folder.takes_script:
                 self._description.write(state)

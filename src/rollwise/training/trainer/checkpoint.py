@@ -40,9 +40,11 @@ def seal(folder: Path) -> None:
     write_atomically(folder / SEAL, json.dumps({**contents, "seal": _digest(contents)}).encode())
 
 
-def unseal(folder: Path) -> None:
-    """Take the seal off a checkpoint that is about to be written over."""
-    (folder / SEAL).unlink(missing_ok=True)
+def clear(folder: Path) -> None:
+    """Remove a checkpoint that is about to be written over: files that are not written again would be taken for new."""
+    (folder / SEAL).unlink(missing_ok=True)  # first, so that what is left by a kill does not count
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def is_sealed(folder: Path) -> bool:

@@ -18,12 +18,12 @@ from rollwise.training.generation.messages import Screened
 from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 from rollwise.training.trainer.checkpoint import (
     checkpoints,
+    clear,
     fault_of,
     newest_usable,
     put_aside_after,
     seal,
     steps_done,
-    unseal,
     warn_of_others,
     warn_of_reference,
 )
@@ -100,7 +100,7 @@ class CheckpointMixin(KeepBestMixin):
             prepare()
         folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         limit, self.args.save_total_limit = self.args.save_total_limit, None  # rotate only once this one is whole
-        self._on_main(lambda: unseal(folder))
+        self._on_main(lambda: clear(folder))
         midway = self._step % (self.args.steps_per_generation * self.num_iterations) != 0
         with writing(folder):
             try:

@@ -128,7 +128,7 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
     if gain.n < FEWEST_SEEDS:
         return (
             f"It is too early to say whether it helped: {pairs} so far, while an interval needs {FEWEST_SEEDS} and a "
-            f"verdict {ENOUGH_SEEDS}. The best method so far is {best.name}: {numbers}."
+            f"verdict {ENOUGH_SEEDS}. {_leading(best, gain, baseline, ' so far')}: {numbers}."
         )
     said = comparison.statistics.verdicts[best.name]
     numbers += f" (95 % intervals over {pairs}: {both_text(gain)}; better in {gain.better} of {gain.n} seeds"
@@ -144,13 +144,21 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
     if not gain.side:
         why = f", and {verdict_needs}" if few else ""
         return (
-            f"We can't tell whether it helped. The best method is {best.name}: {numbers}. But {_holding(gain)} 0{why}."
+            f"We can't tell whether it helped. {_leading(best, gain, baseline)}: {numbers}. "
+            f"But {_holding(gain)} 0{why}."
         )
     if not few:
         alone = f"{best.name} alone would count as {'above' if gain.side > 0 else 'below'} {baseline}, but does not"
         return f"We can't tell whether it helped. {alone} among {count(tests, 'method')}: {numbers}."
     start = "It may have helped, with" if gain.side > 0 else "It may have hurt, even with the best,"
     return f"{start} {best.name}: {numbers}. But {verdict_needs}{_by_signs(gain)}."
+
+
+def _leading(best: MethodResult, gain: Difference, baseline: str, so_far: str = "") -> str:
+    """What comes before a method's numbers; those of one that is not ahead don't call it the best."""
+    if beside_text(gain.mean).endswith("above"):
+        return f"The best method{so_far} is {best.name}"
+    return f"Even the best method{so_far}, {best.name}, is not ahead of {baseline}"
 
 
 def _holding(gain: Difference) -> str:
