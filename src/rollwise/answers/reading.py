@@ -18,6 +18,16 @@ _HASHED = re.compile(r"(?<!#)####(?!#)\s*(.+)")
 _BRACES = re.compile(r"\\{1,4}(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)  # \\boxed too: escaped twice
 
 
+def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | None:
+    """The recorded answer of a row, None where there is none or several; see `recorded_answers`.
+
+    >>> recorded_answer({"answer": "18 - 4 = 14 eggs. #### 14"}), recorded_answer({"answer": ["Rome", "Roma"]})
+    ('14', None)
+    """
+    found = recorded_answers(row, column)
+    return found[0] if len(found) == 1 else None
+
+
 def recorded_answers(row: Mapping[str, Any], column: str | None = None) -> list[str]:
     """The recorded answers of a row, each of which is right: of `column`, else of the first usual one that it has.
 
