@@ -186,12 +186,16 @@ class _Log:
         ids = _ids(lines, given=self.reader.id_is_given)
         unit = next((u for u, has in _units(lines) if has), "rollouts")
         has_steps = "step_column" in self.reader.names
-        groups: dict[Any, PastGroup] = {}
-        for number, (line, id_) in enumerate(zip(lines, ids, strict=True)):
-            step = line.step or 0
-            key = number if self.kind == "run" else (step, id_)
-            groups.setdefault(key, PastGroup(id_, step)).add(line, unit)
-        parts = list(_split(groups.values()) if has_steps and self.kind != "run" else groups.values())
+        parts: list[PastGroup] = []
+        joined: dict[Any, PastGroup] = {}
+        for line, id_ in zip(lines, ids, strict=True):
+            group = PastGroup(id_, line.step or 0)
+            if self.kind == "run" or len(line.rewards) != 1:
+                parts.append(group)
+            else:
+                group = joined.setdefault((group.step, id_), group)
+            group.add(line, unit)
+        parts += _split(joined.values()) if has_steps else joined.values()
         if all(len(group.rewards) < 2 for group in parts):
             raise ConfigError(
                 f"{str(path)!r}: no prompt has two rollouts" + " in a step" * has_steps + ", so no group has contrast; "
@@ -235,7 +239,7 @@ def _ids(lines: list[Line], *, given: bool) -> list[str]:
 def _split(groups: Iterable[PastGroup]) -> Iterator[PastGroup]:
     """Groups as large as most are: a prompt that came twice in a step has two."""
     groups = list(groups)
-    size = Counter(len(group.rewards) for group in groups).most_common(1)[0][0]
+    size = max(Counter(len(group.rewards) for group in groups).most_common(1), default=(1, 0))[0]
     for group in groups:
         yield from group.cut_into(size) if size > 1 and len(group.rewards) % size == 0 else [group]
 
