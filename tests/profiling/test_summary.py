@@ -12,12 +12,19 @@ from rollwise.sampling.scoring import Scorer
 from rollwise.tickets.outcome import RewardSpec
 
 
-def numbers_of(reward: float) -> dict[str, Any]:
-    """Of 12 prompts drawn of 100, whose 4 rollouts all earn this."""
-    rows = [{"prompt": f"{n}=", "answer": str(n)} for n in range(100)]
-    lists = {"rewards": [reward] * 4, "tokens": [1] * 4, "truncated": [False] * 4, "texts": ["x"] * 4}
+def numbers_of(
+    reward: float, first: float | None = None, *, steps: int | None = None, **columns: Any
+) -> dict[str, Any]:
+    """Of 12 prompts drawn of 100, whose 4 rollouts all earn this, but for the `first` of each."""
+    rows = [{"prompt": f"{n}=", "answer": str(n), **columns} for n in range(100)]
+    lists = {
+        "rewards": [reward if first is None else first, *[reward] * 3],
+        "tokens": [1] * 4,
+        "truncated": [False] * 4,
+        "texts": ["x"] * 4,
+    }
     groups = [{"id": row["prompt"], "prompt": row["prompt"], **lists} for row in rows[:12]]
-    config = ProfileConfig(data="sums.jsonl", num_generations=4, planned_generations=4)
+    config = ProfileConfig(data="sums.jsonl", num_generations=4, planned_generations=2, steps=steps)
     data = PromptData([row["prompt"] for row in rows], rows, None)
     return Summary(config, data, groups, Scorer(lambda **_: [], name="none", spec=RewardSpec())).to_dict()
 
@@ -35,3 +42,10 @@ def test_twelve_alike_say_little_of_a_hundred(reward: float) -> None:
     rate = found["pass_rate"]
     assert (rate["low"], rate["high"]) == pytest.approx(wilson(12 * reward, 12, population=100))
     assert found["estimate"]["effective"]["high"] == found["shares"]["learnable"]["high"] > 0.2
+
+
+def test_reference_pass_rates_in_the_data_are_known() -> None:
+    """Of 100 prompts 64 are visited once; pairs have contrast in half of the groups."""
+    known = numbers_of(0.0, first=1.0, steps=1, reference_pass_rates=[0.1, 0.5])["recommendation"]
+    assert known["headline"] == "reference pass rates predict new prompts: Recommended"
+    assert numbers_of(0.0, first=1.0, steps=1)["recommendation"]["headline"] == "uniform with dynamic sampling"

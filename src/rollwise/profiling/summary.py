@@ -151,7 +151,10 @@ class Summary:
             categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
             visits=self.config.visits(len(self.data)),
             embedding="embedding" in self.data.rows[0],
-            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
+            references=all(
+                id_ in (self.references or ()) or row.get("reference_pass_rates") is not None
+                for id_, row in zip(self.data.ids, self.data.rows, strict=True)
+            ),
             differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
         )
 
