@@ -68,7 +68,9 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
     files: dict[Path, str] = {}
     for name in config.methods:
         if len(name.encode("utf-8", "replace")) > LONGEST_NAME:
-            raise ConfigError(f"a method's name becomes a file's, of {LONGEST_NAME} bytes at most: shorten {name!r:.80}")
+            raise ConfigError(
+                f"a method's name becomes a file's, of {LONGEST_NAME} bytes at most: shorten {name!r:.80}"
+            )
         other = files.setdefault(_path(Path(), name, 0), name)
         if other != name:
             raise ConfigError(f"methods {other!r} and {name!r} would have the same file; name one of them otherwise")
