@@ -33,10 +33,6 @@ class PastPlan:
     prompts_per_step: int
     seed: int
 
-    def visits(self, population: int) -> float | None:
-        """How often a prompt is visited, under uniform sampling; None if that is not known."""
-        return None if self.steps is None else self.steps * self.prompts_per_step / population
-
 
 def run_past(config: PastConfig) -> Profile:
     """Profile past rollouts; writes `profile.json`, `pass_rates.jsonl` and `pass_rates.parquet`.
