@@ -25,7 +25,7 @@ def numbers_of(
         "texts": ["x"] * 4,
     }
     groups = [{"id": row["prompt"], "prompt": row["prompt"], **lists} for row in rows[:12]]
-    plan = {"planned_generations": 2, "steps": steps, "prompts_per_step": prompts_per_step}
+    plan: dict[str, Any] = {"planned_generations": 2, "steps": steps, "prompts_per_step": prompts_per_step}
     config = ProfileConfig(data="sums.jsonl", num_generations=4, **plan)
     data = PromptData([row["prompt"] for row in rows], rows, None)
     scorer = Scorer(lambda **_: [], name="none", spec=RewardSpec())
