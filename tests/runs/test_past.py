@@ -235,6 +235,26 @@ def test_screened_rollouts_are_in_the_group_that_went_on_with_them(tmp_path: Pat
     assert (past.left_out, past.lanes) == (1, {"priority"})
 
 
+def test_tickets_of_several_runs_are_not_one(tmp_path: Path) -> None:
+    """Two runs have the same names of tickets: of prompts that differ all count, and of a folder's files all."""
+    runs = [
+        [{"step": 1, "ticket": f"t{i}", "prompt_id": f"p{i + 2 * seed * i}", "rewards": [seed, 1]} for i in range(3)]
+        for seed in (0, 1)
+    ]
+    past = read_past(write_jsonl(tmp_path / "rollouts.jsonl", runs[0] + runs[1]))
+    assert [(g.prompt_id, g.rewards) for g in past.groups] == [
+        ("p0", [1, 1]), ("p1", [0, 1]), ("p2", [0, 1]), ("p3", [1, 1]), ("p6", [1, 1])
+    ]  # fmt: skip
+    assert past.notes == [
+        "groups with the ticket and prompt of a later line are left out (1); give the logs of several runs as files of "
+        "one folder"
+    ]
+    for name, rows in zip("ab", runs, strict=True):
+        write_jsonl(tmp_path / f"runs/{name}.jsonl", rows)
+    past = read_past(tmp_path / "runs")
+    assert (len(past.groups), past.notes) == (6, [])
+
+
 def changed(number: int, **changes: Any) -> Rows:
     """The rows, one of them with other values, or without a column where the value is `...`."""
     rows = completion_rows()
