@@ -121,7 +121,7 @@ class RowReader:
     def __init__(self, columns: Columns, first: Mapping[str, Any], place: str, kind: Kind) -> None:
         given = {f.name: getattr(columns, f.name) for f in fields(Columns)}
         for option, name in given.items():
-            if name is not None and _get(first, name) is ...:
+            if name is not None and value_at(first, name) is ...:
                 raise ConfigError(f"{place}: no {name!r} (--{option}); it has {', '.join(first)}")
         if kind == "trl" and given["reward_column"] is None:
             given["reward_column"] = _rewards_of_trl(first, place)
@@ -174,7 +174,7 @@ class RowReader:
 
     def _value(self, what: str, row: Mapping[str, Any], place: str) -> Any:
         name = self.names[what]
-        value = _get(row, name)
+        value = value_at(row, name)
         if value is ...:
             if self.kind == "run" and what not in ("reward_column", "step_column", "id"):
                 return None
@@ -252,7 +252,7 @@ def _lacking(option: str, what: str, place: str, first: Mapping[str, Any]) -> st
     return f"{place}: no {what}: none of {looked}; it has {', '.join(first)}: name the column, --{option} NAME"
 
 
-def _get(row: Mapping[str, Any], name: str) -> Any:
+def value_at(row: Mapping[str, Any], name: str) -> Any:
     """The value of a column; `a.b` is the field `b` of the column `a`, None where `a` is; `...` if it is not there."""
     if name in row:
         return row[name]
