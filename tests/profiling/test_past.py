@@ -108,6 +108,13 @@ def test_an_empty_completion_has_a_length(tmp_path: Path) -> None:
     assert [(s["text"], s["reward"]) for s in numbers["suspects"]] == [("so 10", 0.4)]
 
 
+def test_texts_that_some_groups_lack_are_not_those_of_others(tmp_path: Path) -> None:
+    """The texts of the second group were shown with the rewards of the first, 0.2."""
+    rows = [group(1, "a", [0.2, 0.2], answer="7"), group(2, "a", [0.4, 0.4], answer="7", texts=["answer: 7"] * 2)]
+    rows = [{"texts": None, **row} for row in rows]
+    assert profile(tmp_path, [*rows, group(2, "b", [1, 1], texts=["x", "y"])])["suspects"] == []
+
+
 def test_a_run_without_lengths_and_texts_counts_rollouts(tmp_path: Path) -> None:
     """An engine that tells neither writes zeros and empty texts: 0 characters, all of them wasted, were shown."""
     rows = [group(1, "a", [0, 0], 0, texts=["", ""]), group(1, "b", [1, 0], 0, texts=["", ""])]
