@@ -57,6 +57,15 @@ def test_half_a_character_is_written(tmp_path: Path) -> None:
     assert (tmp_path / "out/pass_rates.parquet").exists()
 
 
+def test_a_column_of_answers_may_be_nested_and_must_be_there(tmp_path: Path) -> None:
+    """`info.answer` was no answer, and a wrong name was passed over."""
+    rows = [group(0, "a", [0, 0], texts=["answer: 7"] * 2, info={"answer": 7}), group(0, "b", [1, 0], texts=["x"] * 2)]
+    numbers = profile(tmp_path, rows, answer_column="info.answer")
+    assert (numbers["answers_recorded"], numbers["n_suspects"]) == (1, 1)
+    with pytest.raises(ConfigError, match=r"no 'anwser' \(--answer_column\).*; columns that are: info"):
+        profile(tmp_path, rows, answer_column="anwser")
+
+
 def test_the_numbers_by_hand(tmp_path: Path) -> None:
     """Prompt a: 1 of 12, b: 9 of 12. Contrast in 2 of 6 groups, 80 of the 320 tokens; of the other 240, 160 failed."""
     numbers = profile(tmp_path, ROWS)
@@ -97,6 +106,13 @@ def test_an_empty_completion_has_a_length(tmp_path: Path) -> None:
     numbers = run_past(PastConfig(rollouts=str(path), out=str(tmp_path / "out"), answer_column="answer")).numbers
     assert (numbers["wasted"]["unit"], numbers["wasted"]["spent"]) == ("characters", 21)
     assert [(s["text"], s["reward"]) for s in numbers["suspects"]] == [("so 10", 0.4)]
+
+
+def test_texts_that_some_groups_lack_are_not_those_of_others(tmp_path: Path) -> None:
+    """The texts of the second group were shown with the rewards of the first, 0.2."""
+    rows = [group(1, "a", [0.2, 0.2], answer="7"), group(2, "a", [0.4, 0.4], answer="7", texts=["answer: 7"] * 2)]
+    rows = [{"texts": None, **row} for row in rows]
+    assert profile(tmp_path, [*rows, group(2, "b", [1, 1], texts=["x", "y"])])["suspects"] == []
 
 
 def test_a_run_without_lengths_and_texts_counts_rollouts(tmp_path: Path) -> None:

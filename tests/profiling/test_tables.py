@@ -61,6 +61,8 @@ def test_two_profiles_are_joined(profiles: tuple[Path, Path], options: dict[str,
     numbers = json.loads((profiles[0] / "profile.json").read_text())
     bots = next(line for line in numbers["methods"] if line["method"] == "bots")
     assert bots["detail"] == "would also use reference_pass_rates (this profile's table has it)"
+    with pytest.raises(ConfigError, match="are shares of solved rollouts, not mean_score; give .* with join="):
+        add_pass_rates(dataset(options), profiles[0], by="mean_score")  # they were given as mean scores
 
 
 def test_a_data_set_gets_the_columns(profiles: tuple[Path, Path], options: dict[str, Any]) -> None:

@@ -172,6 +172,16 @@ def test_tokens_truncation_and_chats(tmp_path: Path) -> None:
     assert group.truncated == [False, True]
 
 
+def test_what_spreadsheets_and_columns_with_gaps_hold(tmp_path: Path) -> None:
+    """TRUE is cut off, 12.0 is a number of tokens, and an empty nested reward is one that was not scored."""
+    rows = [{"prompt": "a", "reward": 1, "tokens": "12.0", "truncated": cut} for cut in ("TRUE", "FALSE")]
+    (group,) = read_past(as_csv(tmp_path, rows)).groups
+    assert (group.sizes, group.truncated) == ([12, 12], [True, False])
+    rows = [{"prompt": "a", "score": score} for score in ({"acc": None}, {"acc": 1}, None, {"acc": 0})]
+    path, columns = write_jsonl(tmp_path / "nested.jsonl", rows), Columns(reward_column="score.acc")
+    assert read_past(path, columns).groups[0].rewards == [None, 1.0, None, 0.0]
+
+
 def test_lengths_that_an_engine_did_not_tell_are_no_tokens(tmp_path: Path) -> None:
     """Its run has a 0 for each rollout: characters are counted, so that what was wasted is a share of something."""
     rows = [{"step": 1, "ticket": f"t{i}", "prompt_id": f"p{i}", "rewards": [0.0, float(i)], "tokens": [0, 0],
@@ -191,6 +201,15 @@ def test_a_prompt_that_came_twice_in_a_step_has_two_groups(tmp_path: Path) -> No
     twice = [row for row in completion_rows() if row["prompt"] == "1+1=" and row["step"] == 2]
     past = read_past(write_jsonl(tmp_path / "past.jsonl", completion_rows() + twice))
     assert [len(group.rewards) for group in past.groups] == [2] * 10
+
+
+def test_a_row_that_is_a_group_is_one_whatever_others_its_prompt_has(tmp_path: Path) -> None:
+    """Two groups without contrast are not one with it, in a step and in a log without steps; one of 4 is not cut."""
+    groups = [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0, 1.0, 1.0]]
+    rows = [{"step": 1, "prompt": "a", "rewards": rewards} for rewards in groups]
+    assert [group.rewards for group in read_past(write_jsonl(tmp_path / "steps.jsonl", rows)).groups] == groups
+    rows = [{"prompt": "a", "rewards": rewards} for rewards in groups]
+    assert [group.rewards for group in read_past(write_jsonl(tmp_path / "none.jsonl", rows)).groups] == groups
 
 
 def test_a_batch_that_trl_logs_again_counts_once(tmp_path: Path) -> None:
@@ -216,6 +235,26 @@ def test_screened_rollouts_are_in_the_group_that_went_on_with_them(tmp_path: Pat
     assert (past.left_out, past.lanes) == (1, {"priority"})
 
 
+def test_tickets_of_several_runs_are_not_one(tmp_path: Path) -> None:
+    """Two runs have the same names of tickets: of prompts that differ all count, and of a folder's files all."""
+    runs = [
+        [{"step": 1, "ticket": f"t{i}", "prompt_id": f"p{i + 2 * seed * i}", "rewards": [seed, 1]} for i in range(3)]
+        for seed in (0, 1)
+    ]
+    past = read_past(write_jsonl(tmp_path / "rollouts.jsonl", runs[0] + runs[1]))
+    assert [(g.prompt_id, g.rewards) for g in past.groups] == [
+        ("p0", [1, 1]), ("p1", [0, 1]), ("p2", [0, 1]), ("p3", [1, 1]), ("p6", [1, 1])
+    ]  # fmt: skip
+    assert past.notes == [
+        "groups with the ticket and prompt of a later line are left out (1); give the logs of several runs as files of "
+        "one folder"
+    ]
+    for name, rows in zip("ab", runs, strict=True):
+        write_jsonl(tmp_path / f"runs/{name}.jsonl", rows)
+    past = read_past(tmp_path / "runs")
+    assert (len(past.groups), past.notes) == (6, [])
+
+
 def changed(number: int, **changes: Any) -> Rows:
     """The rows, one of them with other values, or without a column where the value is `...`."""
     rows = completion_rows()
@@ -234,6 +273,8 @@ def changed(number: int, **changes: Any) -> Rows:
         (changed(6, completion=...), "line 7: no 'completion'"),
         (changed(6, reward="good"), "line 7: 'reward' must be a number, got 'good'"),
         (changed(6, reward=1e999), "line 7: 'reward' must be a number, got inf"),
+        (changed(6, reward={}), "line 7: 'reward' must be a number, got {}"),
+        ([{"prompt": "a", "reward": 1, "truncated": "yes"}], "line 1: 'truncated' must be true or false, got 'yes'"),
         (changed(6, step=1.5), "line 7: 'step' must be a whole number, got 1.5"),
         ([{"prompt": "a", "rewards": [1, 0], "completions": ["b"]}], "line 1: 'completions' must be a list of 2"),
         ([{**row, "prompt": f"{i}: {row['prompt']}"} for i, row in enumerate(completion_rows())], "has two rollouts"),

@@ -50,6 +50,7 @@ def test_values_reach_what_they_set() -> None:
     assert isinstance(made, rw.BOTS)
     assert (made.seed, made.rails) == (7, None)
     assert SimulateConfig.from_dict({"seeds": 2}).seeds == (0, 1)
+    assert SimulateConfig.from_dict({"methods": {1: {"curriculum": "uniform"}}, "baseline": 1}).baseline == "1"
     assert SimulateConfig.from_dict({"replay": "runs/u{seed}"}).replay == Replay(run="runs/u{seed}")
     assert Replay(run="runs/u{seed}").folder(3) == "runs/u3"
 

@@ -1,6 +1,7 @@
 """Replay of a log, against numbers worked out by hand and against the run that was logged."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,20 @@ def test_the_batch_of_a_gated_run_is_that_of_a_round(tmp_path: Path) -> None:
     assert read_log(run).batch == 4
     (run / "config.yaml").write_text("prompts_per_step: 2\ngate: mixed\n")
     assert read_log(run).batch == 2
+
+
+def test_one_larger_group_does_not_make_all_replayed_groups_larger(tmp_path: Path) -> None:
+    """Four groups of 2 and one of 4: replayed with 2, and kept runs with 4 are those of another log."""
+    rows = [{"step": 1, "prompt_id": name, "rewards": [0, 1]} for name in "abcd"]
+    rows.append({"step": 2, "prompt_id": "a", "rewards": [0, 0, 1, 1]})
+    path = tmp_path / "past.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = read_log(path)
+    assert log.group_size == 2
+    assert log.fingerprint != replace(log, group_size=4).fingerprint
+    run = write_run(tmp_path / "run", rows)
+    (run / "config.yaml").write_text("num_generations: 3\nallocator: knapsack\n")
+    assert read_log(run).group_size == 3
 
 
 def test_other_past_rollouts_are_a_log(tmp_path: Path) -> None:

@@ -323,6 +323,9 @@ def test_names_with_markup_are_shown_and_names_of_one_file_are_refused(tmp_path:
     console.print(make_table(config, runs))
     assert "sec [/ucb]" in console.file.getvalue()  # type: ignore[attr-defined]
     alike = config_of(methods={"ema>0.5": {"curriculum": "uniform"}, "ema<0.5": {"curriculum": "uniform"}})
+    long = config_of(methods={"é" * 101: {"curriculum": "uniform"}})
+    with pytest.raises(ConfigError, match="a method's name becomes a file's, of 200 bytes at most: shorten 'ééé"):
+        run_all(long, tmp_path)
     with pytest.raises(ConfigError, match="'ema>0.5' and 'ema<0.5' would have the same file"):
         run_all(alike, tmp_path)
 

@@ -65,10 +65,6 @@ class ProfileConfig(DataConfig):
         free |= {"judge", "judge_exemplars", "judge_column"}
         return self.decided(free)
 
-    def visits(self, population: int) -> float | None:
-        """How often a prompt is visited in the training planned, under uniform sampling; None if that is not known."""
-        return None if self.steps is None else self.steps * self.prompts_per_step / population
-
 
 @dataclass(frozen=True, kw_only=True)
 class PastConfig(Columns):

@@ -70,9 +70,9 @@ def train_options(config: ProfileConfig, pool: int | None = None) -> str:
     return " ".join(word for word in words if word)
 
 
-def _trained_on(config: ProfileConfig, data: PromptData) -> int:
+def trained_on(config: ProfileConfig, data: PromptData) -> int:
     """How many of the prompts `rollwise train` trains on: it holds some of a file's out."""
-    return len(data) if config.source in TASKS else sum(not is_held_out(prompt) for prompt in data.prompts)
+    return len(data) if config.source in TASKS else max(1, sum(not is_held_out(prompt) for prompt in data.prompts))
 
 
 def finish(
@@ -87,7 +87,7 @@ def finish(
         lost = len(rows) - len(summary.references)
         if lost:
             logger.warning("%d of %d prompts are not in the joined profile %s", lost, len(rows), config.join)
-    numbers = summary.to_dict() | {"train": train_options(config, _trained_on(config, summary.data)), **judged}
+    numbers = summary.to_dict() | {"train": train_options(config, summary.trained_on), **judged}
     write_table(folder.path, rows)
     write_numbers(folder.path, numbers)
     return Profile(folder.path, numbers)

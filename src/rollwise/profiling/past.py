@@ -13,7 +13,7 @@ from rollwise.profiling.past_summary import PastSummary
 from rollwise.profiling.tables import check_folder, table_rows, write_numbers, write_table
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts, read_past
-from rollwise.runs.past_columns import Columns
+from rollwise.runs.past_columns import Columns, value_at
 from rollwise.runs.reading import read_run
 from rollwise.runs.solved import SolvedRule
 from rollwise.state import make_folder
@@ -33,10 +33,6 @@ class PastPlan:
     prompts_per_step: int
     seed: int
 
-    def visits(self, population: int) -> float | None:
-        """How often a prompt is visited, under uniform sampling; None if that is not known."""
-        return None if self.steps is None else self.steps * self.prompts_per_step / population
-
 
 def run_past(config: PastConfig) -> Profile:
     """Profile past rollouts; writes `profile.json`, `pass_rates.jsonl` and `pass_rates.parquet`.
@@ -51,6 +47,7 @@ def run_past(config: PastConfig) -> Profile:
     run = read_run(place) if past.kind == "run" and (place / METRICS_FILE).is_file() else None
     if run is not None:
         past.columns.update(run.prompt_columns())
+    name_answers(past, config.answer_column)
     longest = config.max_completion_length or (None if run is None else run.config.get("max_completion_length"))
     mark_truncated(past, longest if isinstance(longest, int) else None)
     spec = reward_range(past, config, None if run is None else run.rewards)
@@ -81,12 +78,31 @@ def plan_of(past: PastRollouts, config: PastConfig) -> PastPlan:
         source=str(past.path),
         model="past rollouts",
         num_generations=past.group_size,
-        answer=config.answer_column or ("gts" if past.kind == "verl" else None),
+        answer="answer" if config.answer_column is not None else "gts" if past.kind == "verl" else None,
         planned_generations=config.planned_generations or max(2, past.group_size),
         steps=config.steps or steps,
         prompts_per_step=config.prompts_per_step or (max(1, round(len(past.groups) / steps)) if steps else 64),
         seed=config.seed,
     )
+
+
+def name_answers(past: PastRollouts, column: str | None) -> None:
+    """Call the recorded answers `answer`, where their column is named; `a.b` is the field `b` of the column `a`.
+
+    Raises:
+        ConfigError: no prompt has it.
+    """
+    if column is None:
+        return
+    found = {id_: value_at(row, column) for id_, row in past.columns.items()}
+    if all(value is ... for value in found.values()):
+        names = ", ".join(dict.fromkeys(name for row in past.columns.values() for name in row)) or "none"
+        raise ConfigError(
+            f"{str(past.path)!r} has no {column!r} (--answer_column) that is the same in all rows of a prompt; columns "
+            f"that are: {names}"
+        )
+    for id_, value in found.items():
+        past.columns[id_]["answer"] = None if value is ... else value
 
 
 def mark_truncated(past: PastRollouts, longest: int | None) -> None:

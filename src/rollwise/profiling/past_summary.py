@@ -192,16 +192,16 @@ def _scored(group: PastGroup) -> list[float]:
 
 
 def _merged(id_: str, prompt: Any, parts: Sequence[PastGroup]) -> dict[str, Any]:
-    """All rollouts of a prompt as one group; `truncated` is empty unless it is known of all."""
+    """All rollouts of a prompt as one group; texts and `truncated` are empty unless they are known of all."""
     joined = {
         name: [v for part in parts for v in getattr(part, name)] for name in ("rewards", "sizes", "texts", "truncated")
     }
-    whole = len(joined["truncated"]) == len(joined["rewards"])
+    texts, truncated = (v if len(v) == len(joined["rewards"]) else [] for v in (joined["texts"], joined["truncated"]))
     return {
         "id": id_,
         "prompt": prompt,
         "rewards": joined["rewards"],
         "tokens": joined["sizes"],
-        "truncated": joined["truncated"] if whole else [],
-        "texts": joined["texts"],
+        "truncated": truncated,
+        "texts": texts,
     }

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from rollwise.profiling.config import ProfileConfig
-from rollwise.profiling.finished import Profile, finish
+from rollwise.profiling.finished import Profile, finish, trained_on
 from rollwise.profiling.judge_check import check_judge
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import read_table
@@ -53,6 +53,6 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
             load,
             progress=bar.sampled,
         )
-        summary = Summary(config, data, groups, scorer)
+        summary = Summary(config, data, groups, scorer, trained_on=trained_on(config, data))
         judged = {"judge": check_judge(config, summary, load)} if config.judge else {}
     return finish(config, folder, summary, other, judged)

@@ -53,7 +53,6 @@ class Plan(Protocol):
     def prompts_per_step(self) -> int: ...
     @property
     def seed(self) -> int: ...
-    def visits(self, population: int) -> float | None: ...
 
 
 class Marks(Protocol):
@@ -73,6 +72,7 @@ class Summary:
         groups: The S groups that were rolled out.
         scorer: Says which rewards are solved.
         references: Weak and strong pass rates by id, where another profile was joined.
+        trained_on: How many of the prompts are trained on; by default all.
     """
 
     def __init__(
@@ -82,8 +82,10 @@ class Summary:
         groups: Sequence[Mapping[str, Any]],
         scorer: Marks,
         references: Mapping[str, tuple[float, float]] | None = None,
+        trained_on: int | None = None,
     ) -> None:
         self.config, self.data, self.scorer, self.references = config, data, scorer, references
+        self.trained_on = len(data) if trained_on is None else trained_on
         self.groups = [g for g in groups if any(r is not None for r in g["rewards"])]
         self.unscored = len(groups) - len(self.groups)
         self.solved = [[scorer.solved(r) for r in g["rewards"]] for g in self.groups]
@@ -138,7 +140,8 @@ class Summary:
     def _facts(
         self, tokens: dict[str, Any], suspects: int, estimate: dict[str, Any], categories: dict[str, dict[str, Any]]
     ) -> Facts:
-        """What the recommendation depends on."""
+        """What the recommendation depends on; visits are those of uniform sampling, at most one a step."""
+        config = self.config
         return Facts(
             mean_pass_rate=float(self.rates.mean()),
             effective=estimate["effective"]["share"],
@@ -149,9 +152,12 @@ class Summary:
             n_hopeless=int(self.hopeless.sum()),
             truncated=tokens["truncated"] or 0.0,
             categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
-            visits=self.config.visits(len(self.data)),
+            visits=config.steps and config.steps * min(config.prompts_per_step / self.trained_on, 1.0),
             embedding="embedding" in self.data.rows[0],
-            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
+            references=all(
+                id_ in (self.references or ()) or row.get("reference_pass_rates") is not None
+                for id_, row in zip(self.data.ids, self.data.rows, strict=True)
+            ),
             differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
         )
 

@@ -134,6 +134,7 @@ def add_pass_rates(
 
     Raises:
         PoolError: prompts without a pass rate, and `missing` is "error"; or none with one.
+        ConfigError: a wrong value, or `by` is "mean_score" and the profile was joined by pass rates; give `join` then.
     """
     if missing not in ("error", "drop"):
         raise ConfigError(f"missing must be 'error' or 'drop', got {missing!r}")
@@ -170,6 +171,11 @@ def _columns(
             i: list(pair) for i, pair in join_rates(table, other, by=by, names=names).items()
         }
     elif any(row.get("reference_pass_rates") is not None for row in table.values()):
+        if by != "pass_rate":
+            raise ConfigError(
+                f"the reference_pass_rates of {names[0]!r} are shares of solved rollouts, not {by}; give the other "
+                "profile's folder with join="
+            )
         columns["reference_pass_rates"] = {
             id_: row["reference_pass_rates"]
             for id_, row in table.items()

@@ -53,12 +53,9 @@ class PastGroup:
 
     def cut_into(self, size: int) -> list[PastGroup]:
         """Groups of `size` rollouts, in order."""
+        lists: list[list[Any]] = [self.rewards, self.sizes, self.texts, self.truncated]
         starts = range(0, len(self.rewards), size)
-        lists = ("rewards", "sizes", "texts", "truncated")
-        return [
-            PastGroup(self.prompt_id, self.step, *(getattr(self, name)[at : at + size] for name in lists))
-            for at in starts
-        ]
+        return [PastGroup(self.prompt_id, self.step, *(own[at : at + size] for own in lists)) for at in starts]
 
 
 @dataclass(frozen=True)
@@ -170,28 +167,32 @@ class _Log:
         self.reader: RowReader | None = None
         self.kind: Kind = "rows"
         self.lines: list[Line] = []
+        self.left_out = self.again = 0
 
     def read(self, rows: Iterable[_Placed]) -> None:
-        """Read a file's rows."""
+        """Read a file's rows; tickets of another file are others, whatever their names."""
+        lines = []
         for place, row in rows:
             if self.reader is None:
                 self.kind = kind_of(row)
                 self.reader = RowReader(self.columns, row, place, self.kind)
-            self.lines.append(self.reader.read(place, row))
+            lines.append(self.reader.read(place, row))
+        if self.kind == "run":
+            lines, left_out, again = _merge_screened(lines)
+            self.left_out, self.again = self.left_out + left_out, self.again + again
+        self.lines += lines
 
     def past(self, path: Path, notes: list[str]) -> PastRollouts:
         """All of it, as groups."""
         assert self.reader is not None
-        lines, left_out = _merge_screened(self.lines) if self.kind == "run" else (self.lines, 0)
+        lines = self.lines
+        if self.again:
+            few = f"groups with the ticket and prompt of a later line are left out ({self.again})"
+            notes.append(f"{few}; give the logs of several runs as files of one folder")
         ids = _ids(lines, given=self.reader.id_is_given)
         unit = next((u for u, has in _units(lines) if has), "rollouts")
         has_steps = "step_column" in self.reader.names
-        groups: dict[Any, PastGroup] = {}
-        for number, (line, id_) in enumerate(zip(lines, ids, strict=True)):
-            step = line.step or 0
-            key = number if self.kind == "run" else (step, id_)
-            groups.setdefault(key, PastGroup(id_, step)).add(line, unit)
-        parts = list(_split(groups.values()) if has_steps and self.kind != "run" else groups.values())
+        parts = self._groups(ids, unit, has_steps)
         if all(len(group.rewards) < 2 for group in parts):
             raise ConfigError(
                 f"{str(path)!r}: no prompt has two rollouts" + " in a step" * has_steps + ", so no group has contrast; "
@@ -210,9 +211,23 @@ class _Log:
             has_steps=has_steps,
             unit=unit,
             lanes=frozenset(str(line.row.get("lane")) for line in lines) if self.kind == "run" else frozenset(),
-            left_out=left_out,
+            left_out=self.left_out,
             notes=notes,
         )
+
+    def _groups(self, ids: list[str], unit: str, has_steps: bool) -> list[PastGroup]:
+        """Rows that are groups, then completions by step and prompt."""
+        parts: list[PastGroup] = []
+        joined: dict[Any, PastGroup] = {}
+        for line, id_ in zip(self.lines, ids, strict=True):
+            group = PastGroup(id_, line.step or 0)
+            if self.kind == "run" or len(line.rewards) != 1:
+                parts.append(group)
+            else:
+                group = joined.setdefault((group.step, id_), group)
+            group.add(line, unit)
+        whole = list(joined.values())
+        return parts + (list(_split(whole)) if has_steps else whole)
 
 
 def _units(lines: list[Line]) -> Iterator[tuple[str, bool]]:
@@ -232,29 +247,28 @@ def _ids(lines: list[Line], *, given: bool) -> list[str]:
     return named if pairs == len(set(named)) == len(set(hashed)) else hashed
 
 
-def _split(groups: Iterable[PastGroup]) -> Iterator[PastGroup]:
+def _split(groups: list[PastGroup]) -> Iterator[PastGroup]:
     """Groups as large as most are: a prompt that came twice in a step has two."""
-    groups = list(groups)
-    size = Counter(len(group.rewards) for group in groups).most_common(1)[0][0]
+    size = max(Counter(len(group.rewards) for group in groups).most_common(1), default=(1, 0))[0]
     for group in groups:
         yield from group.cut_into(size) if size > 1 and len(group.rewards) % size == 0 else [group]
 
 
-def _merge_screened(lines: list[Line]) -> tuple[list[Line], int]:
-    """A run's groups as last written, screened rollouts in the group that went on with them; groups left out."""
-    by_ticket = {line.row.get("ticket"): line for line in lines}
+def _merge_screened(lines: list[Line]) -> tuple[list[Line], int, int]:
+    """A run's groups as last written, with their screened rollouts; how many only measured, how many written again."""
+    by_ticket = {(line.row.get("ticket", line.place), line.given_id): line for line in lines}
     train = [line for line in by_ticket.values() if line.row.get("purpose", "train") == "train"]
     used = 0
     for line in train:
         screened = line.row.get("screened")
-        first = by_ticket.get(screened.get("ticket")) if isinstance(screened, Mapping) else None
+        first = by_ticket.get((screened.get("ticket"), line.given_id)) if isinstance(screened, Mapping) else None
         if first is not None:
             used += 1
             line.rewards = first.rewards + line.rewards
             for name in ("texts", "tokens", "truncated"):
                 parts = getattr(first, name), getattr(line, name)
                 setattr(line, name, None if None in parts else parts[0] + parts[1])
-    return train, len(by_ticket) - len(train) - used
+    return train, len(by_ticket) - len(train) - used, len(lines) - len(by_ticket)
 
 
 def _categories(lines: list[Line], ids: list[str], notes: list[str]) -> dict[str, str]:

@@ -32,6 +32,8 @@ USUAL: Mapping[str, Sequence[str]] = {
     "truncated": ("truncated", "is_truncated"),
 }
 """Names that are looked for, in this order, where none is given."""
+_CUT = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False, "": False, "none": False}
+"""What `truncated` may hold, as text in small letters: .csv files have TRUE, True or 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +121,7 @@ class RowReader:
     def __init__(self, columns: Columns, first: Mapping[str, Any], place: str, kind: Kind) -> None:
         given = {f.name: getattr(columns, f.name) for f in fields(Columns)}
         for option, name in given.items():
-            if name is not None and not _has(first, name):
+            if name is not None and value_at(first, name) is ...:
                 raise ConfigError(f"{place}: no {name!r} (--{option}); it has {', '.join(first)}")
         if kind == "trl" and given["reward_column"] is None:
             given["reward_column"] = _rewards_of_trl(first, place)
@@ -159,7 +161,7 @@ class RowReader:
             rewards=rewards,
             texts=None if texts is None else [text_of(text) for text in texts],
             tokens=None if tokens is None else [self._length(value, place) for value in tokens],
-            truncated=None if cut is None else [value in (True, 1, "true", "True", "1") for value in cut],
+            truncated=None if cut is None else [self._was_cut(value, place) for value in cut],
             row=row,
         )
 
@@ -172,20 +174,19 @@ class RowReader:
 
     def _value(self, what: str, row: Mapping[str, Any], place: str) -> Any:
         name = self.names[what]
-        if not _has(row, name):
+        value = value_at(row, name)
+        if value is ...:
             if self.kind == "run" and what not in ("reward_column", "step_column", "id"):
                 return None
             raise StateFileError(f"{place}: no {name!r}, which the rows before have; mend it, or leave it out")
-        value = _get(row, name)
         if value is None and what in ("prompt_column", "step_column", "id"):
             raise StateFileError(f"{place}: {name!r} is empty; mend it, or leave the row out")
         return value
 
     def _rewards(self, value: Any, place: str) -> tuple[list[float | None], bool]:
         value = _decoded(value)
-        grouped = isinstance(value, list)
-        name = self.names["reward_column"]
-        return [_reward(v, f"{place}: {name!r}") for v in (value if grouped else [value])], grouped
+        grouped, named = isinstance(value, list), self._named("reward_column", place)
+        return [_reward(v, named) for v in (value if grouped else [value])], grouped
 
     def _step(self, value: Any, place: str) -> int:
         try:
@@ -193,21 +194,26 @@ class RowReader:
         except (TypeError, ValueError):
             step = math.nan
         if not step.is_integer():
-            name = self.names["step_column"]
-            raise StateFileError(f"{place}: {name!r} must be a whole number, got {shown(value)}; mend it")
+            raise self._wrong("step_column", "a whole number", value, place)
         return int(step)
 
+    def _wrong(self, what: str, wanted: str, value: Any, place: str) -> StateFileError:
+        return StateFileError(f"{self._named(what, place)} must be {wanted}, got {shown(value)}; mend it")
+
     def _length(self, value: Any, place: str) -> int:
-        value = _decoded(value)
-        length = len(value) if isinstance(value, list) else value
+        length = len(found) if isinstance(found := _decoded(value), list) else found
         try:
-            size = int(length)
+            size = int(float(length))  # "12.0", as a column with gaps has it
         except (TypeError, ValueError, OverflowError):
             size = -1
         if size < 0:
-            name = self.names["tokens"]
-            raise StateFileError(f"{place}: {name!r} must be a number of tokens, got {shown(value)}; mend it")
+            raise self._wrong("tokens", "a number of tokens", value, place)
         return size
+
+    def _was_cut(self, value: Any, place: str) -> bool:
+        if (word := str(value).lower()) not in _CUT:
+            raise self._wrong("truncated", "true or false", value, place)
+        return _CUT[word]
 
 
 def prompt_id(prompt: Any, given: str | None) -> str:
@@ -246,17 +252,13 @@ def _lacking(option: str, what: str, place: str, first: Mapping[str, Any]) -> st
     return f"{place}: no {what}: none of {looked}; it has {', '.join(first)}: name the column, --{option} NAME"
 
 
-def _has(row: Mapping[str, Any], name: str) -> bool:
-    return name in row or _get(row, name) is not None
-
-
-def _get(row: Mapping[str, Any], name: str) -> Any:
-    """The value of a column; `a.b` is the field `b` of the column `a`."""
+def value_at(row: Mapping[str, Any], name: str) -> Any:
+    """The value of a column; `a.b` is the field `b` of the column `a`, None where `a` is; `...` if it is not there."""
     if name in row:
         return row[name]
     value: Any = row
     for part in name.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        value = value.get(part, ...) if isinstance(value, Mapping) else None if value is None else ...
     return value
 
 

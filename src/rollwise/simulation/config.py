@@ -105,12 +105,12 @@ class SimulateConfig:
     jobs: Count | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "baseline", str(self.baseline))  # YAML reads `baseline: 1` as a number
         check_fields(self)
         if len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"seeds must be distinct, got {list(self.seeds)}")
         if not self.methods:
             raise ConfigError("methods is empty; name at least one, as in: methods: {uniform: {curriculum: uniform}}")
-        object.__setattr__(self, "baseline", str(self.baseline))  # YAML reads `baseline: 1` as a number
         if not self.baseline:
             object.__setattr__(self, "baseline", next(iter(self.methods)))
         check_name("baseline", self.baseline, self.methods)

@@ -64,7 +64,7 @@ def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:
         mixed=mixed,
         steps=int(steps.max()),
         batch=_batch(data, steps),
-        group_size=int(counts.sum(axis=1).max()),
+        group_size=_group_size(data, counts.sum(axis=1)),
         advantage="std" if data.config.get("advantages") == "std" else "centred",
         solved_at=1.0 if data.rewards is None else solved_score(data.rewards),
     )
@@ -102,7 +102,7 @@ def log_of(past: PastRollouts, spec: RewardSpec | None = None) -> RunLog:
         mixed=mixed,
         steps=len(place),
         batch=int(np.median(np.unique(steps, return_counts=True)[1])),
-        group_size=int(counts.sum(axis=1).max()),
+        group_size=past.group_size,
         advantage="centred",
         solved_at=1.0 if spec is None else solved_score(spec),
     )
@@ -112,6 +112,12 @@ def _batch(data: RunData, steps: np.ndarray) -> int:
     """Prompts a step; of a run with a gate, whose steps have several rounds, those of one."""
     said = data.config.get("prompts_per_step")
     return said if isinstance(said, int) and said > 0 else int(np.bincount(steps).max())
+
+
+def _group_size(data: RunData, sizes: np.ndarray) -> int:
+    """Rollouts of a group, of groups of unequal `sizes` (J,) the mean that the run was given."""
+    said = data.config.get("num_generations")
+    return said if isinstance(said, int) and said > 0 else int(sizes.max())
 
 
 def _trained(data: RunData) -> list[dict[str, Any]]:

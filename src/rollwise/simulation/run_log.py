@@ -71,6 +71,7 @@ class RunLog:
         """A number of what was rolled out when, and what came of it; logs that differ have different ones."""
         parts = [json.dumps([self.ids, self.category, self.steps, self.batch, self.advantage]).encode()]
         parts += [repr(self.solved_at).encode()] if self.solved_at != 1.0 else []
+        parts += [repr(self.group_size).encode()] if self.group_size != self.counts.sum(axis=1).max() else []
         parts += [np.ascontiguousarray(part).tobytes() for part in (self.slot, self.step, self.counts, self.levels)]
         return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 

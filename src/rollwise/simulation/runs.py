@@ -19,6 +19,9 @@ from rollwise.simulation.one_run import options_of, run_one
 from rollwise.simulation.worlds import idle_mark, sizes, world_of
 from rollwise.state import make_folder, write_atomically
 
+LONGEST_NAME = 200
+"""Most bytes of a method's name, of the 255 that a file's may have."""
+
 
 def run_all(
     config: SimulateConfig, out: str | Path, *, on_run: Callable[[str, int, bool], None] | None = None
@@ -64,6 +67,10 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
     small = replace(config, num_prompts=min(config.num_prompts, 500))
     files: dict[Path, str] = {}
     for name in config.methods:
+        if len(name.encode("utf-8", "replace")) > LONGEST_NAME:
+            raise ConfigError(
+                f"a method's name becomes a file's, of {LONGEST_NAME} bytes at most: shorten {name!r:.80}"
+            )
         other = files.setdefault(_path(Path(), name, 0), name)
         if other != name:
             raise ConfigError(f"methods {other!r} and {name!r} would have the same file; name one of them otherwise")
