@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,25 @@ def test_what_is_no_list_is_named(given: dict, reason: str) -> None:
     """A mapping of prompts was taken, and ended the first ask in a KeyError; texts were read letter by letter."""
     with pytest.raises(rw.PoolError, match=reason):
         rw.PromptPool(**given)
+
+
+def test_what_is_no_id_no_pool_or_no_column_is_named() -> None:
+    """They ended in a TypeError, a KeyError or a ValueError; of whole numbers only ints were taken as ids."""
+    pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x", "y"]})
+    calls: dict[str, list[Callable[[], object]]] = {
+        "no prompt with id": [lambda: pool.slot(["a"]), lambda: pool.minus([["a"]])],  # type: ignore[arg-type,list-item]
+        "ids must be a list of strings": [lambda: pool.minus("a"), lambda: pool.minus(5)],  # type: ignore[arg-type]
+        "joined with a PromptPool": [lambda: pool.plus({}), lambda: pool.plus(None)],  # type: ignore[arg-type]
+        "takes the names of columns": [lambda: pool.codes(), lambda: pool.codes(["category"])],  # type: ignore[arg-type]
+        "needs the column 'size'": [lambda: pool.codes("size"), lambda: pool.codes("category", "size")],
+    }
+    for reason, wrong in calls.items():
+        for call in wrong:
+            with pytest.raises(rw.PoolError, match=reason):
+                call()
+    with pytest.raises(rw.ConfigError, match="prompt_id must be a text"):
+        rw.Uniform(pool).open_tickets(["a"])  # type: ignore[arg-type]
+    assert rw.PromptPool.from_records([{"id": np.int64(7)}, {"id": 8}]).ids == ["7", "8"]
 
 
 def test_lengths_must_agree() -> None:
