@@ -58,6 +58,7 @@ def test_columns_are_typed() -> None:
         ([{"prompt": "x", "embedding": 3.0}], "embedding' must hold finite numbers.*, got .*3.0.* at row 0"),
         ([{"prompt": "x", "embedding": [1, 2]}, {"prompt": "y", "embedding": [1]}], r"got \[1\] at row 1"),
         ([{"prompt": "x", "embedding": [1]}, {"prompt": "y", "embedding": None}], "got None at row 1"),
+        ([{"prompt": "x", "embedding": []}], r"got \[\] at row 0"),
         ([{"prompt": "x", "category": None}], "category"),
     ],
 )
@@ -83,6 +84,10 @@ def test_a_column_that_some_records_lack_is_left_out_and_named(caplog: pytest.Lo
         (
             {"ids": ["a", "b"], "columns": {"category": "xy"}},
             "column 'category' must be a list of 2 values.*'xy'",
+        ),
+        (
+            {"ids": ["a", "b"], "columns": {"difficulty": np.ma.array([1.0, 2.0], mask=[False, True])}},
+            "column 'difficulty' has masked entries",
         ),
         ({"ids": ["a", "b"], "columns": {"difficulty": 5}}, "column 'difficulty' must be a list of 2 values, .*got 5"),
     ],
