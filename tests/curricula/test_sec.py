@@ -662,6 +662,12 @@ def test_a_reward_and_a_choice_of_ones_own(tmp_path: Path) -> None:
     bad = rw.SEC(pool, choice=lambda values, counts: -1.0 - values)
     with pytest.raises(rw.ConfigError, match="must give 2 finite numbers >= 0"):
         bad.ask(1)
+    for rule in (
+        {"advantage": lambda evidence: [1e300] * len(evidence)},
+        {"choice": lambda values, counts: [1e308] * 2},
+    ):
+        with pytest.raises(rw.ConfigError, match="finite numbers.*, of at most 1e12, got"):  # shares were NaN, for ever
+            step(rw.SEC(pool, **rule), 2, {"a": [1, 0], "b": [1, 0]})
     with pytest.raises(rw.ConfigError, match="choice must be a function, file.py:name, or one of boltzmann"):
         rw.SEC(choice="greedy")
 

@@ -335,7 +335,10 @@ def test_a_method_that_chooses_a_prompt_twice_is_named_and_nothing_is_issued() -
 
 @pytest.mark.parametrize(
     "chosen",
-    [None, np.array([0, 1]), *(Picks.of(slots, "own") for slots in (np.arange(5), np.array([-1]), np.array([5])))],
+    [
+        *(None, np.array([0, 1]), Picks.of(np.arange(2), "own", predicted=np.zeros(3))),
+        *(Picks.of(slots, "own") for slots in (np.arange(5), np.array([-1]), np.array([5]))),
+    ],
 )
 @pytest.mark.parametrize("how", ["ask", "probe"])
 def test_a_method_that_chooses_what_is_not_there_or_too_much_is_named(how: str, chosen: Any) -> None:
