@@ -73,6 +73,8 @@ def as_column(name: str, values: Any, n: int) -> np.ndarray:
     """
     if not several(values):
         raise PoolError(f"column {name!r} must be a list of {n} values, one a prompt, got {shown(values)}")
+    if np.ma.is_masked(values):
+        raise PoolError(f"column {name!r} has masked entries: fill them, or leave their prompts out")
     values = values if isinstance(values, np.ndarray) else list(values)
     if len(values) != n:
         raise PoolError(f"column {name!r} has {len(values)} values for {n} prompts")
@@ -100,7 +102,8 @@ _NUMBERS = {
 
 def _fits(name: str, values: np.ndarray, dimensions: int) -> bool:
     """Whether this is such a column, or with a dimension less a row of it."""
-    good = values.dtype.kind in "iuf" and values.ndim == dimensions and bool(np.isfinite(values).all())
+    good = values.dtype.kind in "iuf" and values.ndim == dimensions and values.size > 0
+    good = good and bool(np.isfinite(values).all())
     if name != "reference_pass_rates" or not good:
         return good
     return values.shape[-1] >= 2 and bool(values.min() >= 0 and values.max() <= 1)

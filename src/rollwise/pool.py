@@ -139,8 +139,8 @@ class PromptPool:
         """The row of `prompt_id`; `PoolError` if it is not in the pool."""
         try:
             return self._slots[prompt_id]
-        except KeyError:
-            raise PoolError(f"no prompt with id {prompt_id!r} in this pool of {len(self):,}") from None
+        except (KeyError, TypeError):  # of what can't be a key, as a list
+            raise PoolError(f"no prompt with id {shown(prompt_id)} in this pool of {len(self):,}") from None
 
     def slots_of(self, prompt_ids: Sequence[str]) -> np.ndarray:
         """The rows of `prompt_ids`, -1 where the pool lacks one; shape (len(prompt_ids),), int64."""
@@ -163,8 +163,10 @@ class PromptPool:
         """This pool's prompts and then the other's; columns that both have. Known ones that are lost are warned of.
 
         Raises:
-            PoolError: a prompt is in both.
+            PoolError: a prompt is in both, or the other is no pool.
         """
+        if not isinstance(other, PromptPool):
+            raise PoolError(f"a pool is joined with a PromptPool, got {shown(other)}")
         lost = other._lacks(self)
         columns = {name: [*self.columns[name], *other.columns[name]] for name in self.columns if name in other.columns}
         both = PromptPool(
@@ -186,8 +188,10 @@ class PromptPool:
         """This pool without the prompts of these ids, in the same order.
 
         Raises:
-            PoolError: one of them is not here, or nothing would be left.
+            PoolError: one of them is not here, nothing would be left, or `ids` is no list.
         """
+        if not several(ids):
+            raise PoolError(f"ids must be a list of strings, got {shown(ids)}")
         stays = np.ones(len(self), dtype=bool)
         stays[[self.slot(id_) for id_ in ids]] = False
         kept = np.flatnonzero(stays)
@@ -203,13 +207,19 @@ class PromptPool:
 
         The parts of a combination, and of a tuple, are joined by " | ".
 
+        Raises:
+            PoolError: no names, or a column that the pool lacks.
+
         >>> pool = PromptPool(ids=["a", "b", "c"], columns={"category": ["x", "y", "x"], "difficulty": [1, 1, 2]})
         >>> names, codes = pool.codes("category")
         >>> names, codes.tolist()
         (['x', 'y'], [0, 1, 0])
         """
+        if not columns or not all(isinstance(name, str) for name in columns):
+            raise PoolError(f"codes takes the names of columns, as codes('category'), got {shown(columns)}")
         if columns not in self._codes:
-            self._codes[columns] = combine([self.columns[name] for name in columns])
+            remedy = "add it, or name columns that are there"
+            self._codes[columns] = combine([self.require(name, "grouping", remedy) for name in columns])
         return self._codes[columns]
 
     @cached_property

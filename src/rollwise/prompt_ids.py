@@ -52,7 +52,7 @@ def assign_ids(
     for row, (own, prompt) in enumerate(zip(given, texts, strict=True)):
         if own is None and prompt is None:
             raise PoolError(f"record {row} has neither an id nor a prompt")
-        id_ = content_id(prompt) if own is None else str(own) if isinstance(own, int) else own
+        id_ = content_id(prompt) if own is None else str(own) if isinstance(own, int | np.integer) else own
         if not isinstance(id_, str):
             raise PoolError(f"ids must be non-empty strings, got {id_!r:.80} at row {row}")
         times = seen[id_] = seen.get(id_, 0) + 1

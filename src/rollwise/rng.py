@@ -28,7 +28,7 @@ def stream_generator(seed: int, name: str) -> np.random.Generator:
     >>> float(stream_generator(0, "draw").random()) == float(stream_generator(0, "draw").random())
     True
     """
-    digest = hashlib.sha256(name.encode()).digest()
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     words = [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4)]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *words])))
 

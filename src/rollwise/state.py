@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError, StateFileError
+from rollwise.options.checks import shown
 from rollwise.snapshot import deferred
 
 _FORMAT = "rollwise-state"
@@ -184,8 +185,10 @@ def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> Path:
     """Save a `state_dict` to `path`, atomically and with a checksum.
 
     Raises:
-        StateError: `state` holds something that JSON can't carry.
+        StateError: `state` is no mapping, or holds something that JSON can't carry.
     """
+    if not isinstance(state, Mapping):
+        raise StateError(f"a state is the mapping that `state_dict()` returns, got {shown(state)}")
     try:
         body = b"".join(_json_parts(state))
     except (TypeError, ValueError) as error:

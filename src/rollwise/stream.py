@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollwise.errors import PoolError, StateError
+from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.options import check_ids, check_whole, shown
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
@@ -37,6 +37,9 @@ class PromptStream:
         seed: root of all items.
         size: prompts in the pool.
 
+    Raises:
+        ConfigError: `make` is no function, or a number out of range.
+
     >>> stream = PromptStream(lambda rng, i: {"prompt": f"{rng.integers(100)}+{rng.integers(100)}="}, seed=0, size=3)
     >>> len(stream.pool()), stream.position >= 3
     (3, True)
@@ -45,6 +48,8 @@ class PromptStream:
     def __init__(
         self, make: Callable[[np.random.Generator, int], Mapping[str, Any]], *, seed: int = 0, size: int = 4096
     ) -> None:
+        if not callable(make):
+            raise ConfigError(f"make must be a function of a generator and an item's number, got {shown(make)}")
         self.make = make
         self.seed = check_seed(seed)
         self.size = check_whole("size", size, least=1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.allocators import ALLOCATORS, Rates, make_allocator
+from rollwise.allocators import ALLOCATORS, Rates, Seen, make_allocator
 from rollwise.allocators.greedy import in_proportion, most_valuable
 from rollwise.allocators.knapsack import beta_moment, usable
 from rollwise.curricula.seam.allotment import rates_of
@@ -162,6 +162,20 @@ def test_a_mean_outside_the_bounds_is_refused() -> None:
         rw.Knapsack(min_rollouts=4, max_rollouts=6).allocate(rates([0.5]), 8)
     with pytest.raises(rw.ConfigError, match="max_rollouts must be at least min_rollouts=4, got 3"):
         rw.Knapsack(min_rollouts=4, max_rollouts=3)
+
+
+@pytest.mark.parametrize(("name", "options"), [*ALL, ("vip", {})])
+def test_a_bound_beyond_the_budget_is_no_bound(name: str, options: dict[str, Any]) -> None:
+    """With 2^53, for none, all values up to there were made: a MemoryError."""
+    shares, whole = rates([0.125, 0.5, 0.0, np.nan, 0.75]), 5 * 8
+    free, bounded = (make_allocator(name, max_rollouts=most, **options) for most in (2**53, whole))
+    assert free.allocate(shares, 8).tolist() == bounded.allocate(shares, 8).tolist()
+
+
+def test_a_bound_of_hora_beyond_the_budget_is_no_bound() -> None:
+    after = Seen(1, [np.array([1.0, 0.0]), np.array([0.0, 0.0])], 1.0)
+    free, bounded = (make_allocator("hora", max_rollouts=most) for most in (2**53, 8))
+    assert free.more(after, 4).tolist() == bounded.more(after, 4).tolist()  # type: ignore[attr-defined]
 
 
 # ---- in a curriculum ----

@@ -174,7 +174,7 @@ def test_what_is_wrong_in_an_early_round_is_refused_there() -> None:
         with pytest.raises(rw.RewardError):
             rounds.tell([rw.Outcome(ticket.id, [0, 0], **more)])  # type: ignore[arg-type]
         assert rounds.ask() == first
-    for told in (None, [5], [ticket]):
+    for told in (None, [5], [ticket], [rw.Outcome([ticket.id], [0])], [rw.Outcome(ticket.id, [0]), rw.Outcome(5, [0])]):  # type: ignore[arg-type]
         with pytest.raises(rw.TicketError, match="tell takes"):
             rounds.tell(told)  # type: ignore[arg-type]
     rounds.tell([rw.Outcome(ticket.id, [0, 0], labels=["x", None])])

@@ -157,6 +157,27 @@ def test_numbers_that_no_float_can_hold_are_refused_in_one_line(value: Any) -> N
         assert len(str(caught.value)) < 200
 
 
+@pytest.mark.parametrize(
+    ("make_one", "words"),
+    [
+        (lambda: rw.DynamicSampling(margin=1e9), r"margin must be a number >= 1, and at most 1e\+06, got 1000000000.0"),
+        (
+            lambda: rw.DynamicSampling(max_rounds=2**60),
+            r"max_rounds must be a whole number >= 1, and at most 2\^53, got",
+        ),
+        (
+            lambda: rw.BOTS(temperature=1e308),
+            r"temperature must be a number > 0 or a schedule, and at most 1e\+12, got",
+        ),
+        (lambda: rw.BOTS(belief="gaussian", prior=(0.5, 1e-300)), r"sigma_0 > 1e-100 reward_sd=0.25\), got"),
+    ],
+)
+def test_a_bound_that_is_far_away_is_named_to_who_passes_it(make_one: Any, words: str) -> None:
+    """They said no more than "must be a number >= 1, got 1000000000.0", or ended in an OverflowError."""
+    with pytest.raises(rw.ConfigError, match=words):
+        make_one()
+
+
 def test_a_long_value_is_shown_in_one_short_line() -> None:
     with pytest.raises(rw.ConfigError, match="size must be") as caught:
         rw.PromptStream(dict, seed=0, size=np.zeros((100, 100)))  # type: ignore[arg-type]

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ def test_columns_are_typed() -> None:
         ([{"prompt": "x", "embedding": 3.0}], "embedding' must hold finite numbers.*, got .*3.0.* at row 0"),
         ([{"prompt": "x", "embedding": [1, 2]}, {"prompt": "y", "embedding": [1]}], r"got \[1\] at row 1"),
         ([{"prompt": "x", "embedding": [1]}, {"prompt": "y", "embedding": None}], "got None at row 1"),
+        ([{"prompt": "x", "embedding": []}], r"got \[\] at row 0"),
         ([{"prompt": "x", "category": None}], "category"),
     ],
 )
@@ -83,6 +85,10 @@ def test_a_column_that_some_records_lack_is_left_out_and_named(caplog: pytest.Lo
             {"ids": ["a", "b"], "columns": {"category": "xy"}},
             "column 'category' must be a list of 2 values.*'xy'",
         ),
+        (
+            {"ids": ["a", "b"], "columns": {"difficulty": np.ma.array([1.0, 2.0], mask=[False, True])}},
+            "column 'difficulty' has masked entries",
+        ),
         ({"ids": ["a", "b"], "columns": {"difficulty": 5}}, "column 'difficulty' must be a list of 2 values, .*got 5"),
     ],
 )
@@ -90,6 +96,25 @@ def test_what_is_no_list_is_named(given: dict, reason: str) -> None:
     """A mapping of prompts was taken, and ended the first ask in a KeyError; texts were read letter by letter."""
     with pytest.raises(rw.PoolError, match=reason):
         rw.PromptPool(**given)
+
+
+def test_what_is_no_id_no_pool_or_no_column_is_named() -> None:
+    """They ended in a TypeError, a KeyError or a ValueError; of whole numbers only ints were taken as ids."""
+    pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x", "y"]})
+    calls: dict[str, list[Callable[[], object]]] = {
+        "no prompt with id": [lambda: pool.slot(["a"]), lambda: pool.minus([["a"]])],  # type: ignore[arg-type,list-item]
+        "ids must be a list of strings": [lambda: pool.minus("a"), lambda: pool.minus(5)],  # type: ignore[arg-type]
+        "joined with a PromptPool": [lambda: pool.plus({}), lambda: pool.plus(None)],  # type: ignore[arg-type]
+        "takes the names of columns": [lambda: pool.codes(), lambda: pool.codes(["category"])],  # type: ignore[arg-type]
+        "needs the column 'size'": [lambda: pool.codes("size"), lambda: pool.codes("category", "size")],
+    }
+    for reason, wrong in calls.items():
+        for call in wrong:
+            with pytest.raises(rw.PoolError, match=reason):
+                call()
+    with pytest.raises(rw.ConfigError, match="prompt_id must be a text"):
+        rw.Uniform(pool).open_tickets(["a"])  # type: ignore[arg-type]
+    assert rw.PromptPool.from_records([{"id": np.int64(7)}, {"id": 8}]).ids == ["7", "8"]
 
 
 def test_lengths_must_agree() -> None:

@@ -108,9 +108,9 @@ def test_a_missing_file_is_an_error_not_a_fresh_start(tmp_path: Path) -> None:
 
 def test_what_json_can_not_carry_leaves_the_old_file(tmp_path: Path) -> None:
     path = rw.save_state(tmp_path / "state.json", {"good": 1})
-    for bad in ({"x": float("nan")}, {"x": object()}):
+    for bad in ({"x": float("nan")}, {"x": object()}, "a text", [1], None):
         with pytest.raises(rw.StateError):
-            rw.save_state(path, bad)
+            rw.save_state(path, bad)  # type: ignore[arg-type]
     assert rw.load_state(path) == {"good": 1}
 
 

@@ -111,6 +111,11 @@ def test_a_source_that_makes_no_record_is_said(made: object) -> None:
         rw.PromptStream(lambda rng, i: made, size=2).pool()  # type: ignore[arg-type, return-value]
 
 
+def test_a_source_is_a_function() -> None:
+    with pytest.raises(rw.ConfigError, match="make must be a function"):
+        rw.PromptStream([{"prompt": "1+1="}])  # type: ignore[arg-type]
+
+
 def test_what_is_retired_is_a_list_of_ids() -> None:
     stream = rw.PromptStream(lambda rng, i: {"id": f"{i}", "prompt": f"{i}"}, size=12)
     curriculum = rw.Uniform(stream.pool())

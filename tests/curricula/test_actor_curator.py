@@ -48,6 +48,22 @@ def test_a_step_is_clipped() -> None:
     assert clipped(np.array([0.1]), np.array([[1.0]]), 0.4).tolist() == [0.1]
 
 
+@pytest.mark.parametrize("hidden", [0, 4])
+def test_vectors_of_another_length_begin_anew(hidden: int) -> None:
+    before, after = (
+        made(rw.PromptPool(ids=["a", "b"], columns={"embedding": [[0.0] * n, [1.0] * n]}), hidden=hidden)
+        for n in (1, 3)
+    )
+    tickets = before.ask(2)
+    before.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+    before.feedback({t.id: float(t.prompt_id == "a") for t in tickets})
+    before.ask(1)
+    assert before.theta.any()
+    assert after.load_state_dict(before.state_dict()).matched == 2
+    assert (after.theta == 0.0).all()
+    assert len(after.ask(2)) == 1
+
+
 def test_a_hidden_layer_learns_what_is_not_linear() -> None:
     """The prompts in the middle gain, those at both ends lose: no direction says so."""
     places = np.linspace(-1.0, 1.0, 64)

@@ -179,11 +179,11 @@ def test_what_is_no_evidence_is_refused_in_one_line(implicit: Any, reason: str) 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("found", [np.zeros(3), np.array([0.5, 1.5]), np.array([-0.5, 0.5])])
-def test_rates_that_are_none_are_refused(found: np.ndarray) -> None:
+@pytest.mark.parametrize("found", [np.zeros(3), np.array([0.5, 1.5]), np.array([-0.5, 0.5]), "x", ["a", "b"]])
+def test_rates_that_are_none_are_refused(found: Any) -> None:
     class Wrong(Remembered):
         def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray:
-            return found
+            return found  # type: ignore[no-any-return]
 
     bots = rw.BOTS(pool_of(), implicit=Wrong())
     one_step(bots, {"p0": [1, 0]})

@@ -307,8 +307,11 @@ def test_a_wrong_answer_changes_nothing() -> None:
         {"readable": -0.1},
         {"prediction": 0.1},  # without a spread the reward is not known
         {"prediction": 0.1, "spread": 1 / 63},
+        {"readable": None},
+        {"exemplars": "3"},
     ]
     wrong = [rw.Answer("q999", "x"), rw.Answer("t0", "x"), rw.Answer(other, 3), "no answer", good]
+    wrong += [rw.Answer(id_, "x") for id_ in (None, [other], "q" + "9" * 5000)]  # type: ignore[arg-type]
     for bad in [*wrong, *(rw.Answer(other, None, **number) for number in numbers)]:
         with pytest.raises(rw.TicketError):
             metis.advise([good, bad])  # type: ignore[list-item]

@@ -205,6 +205,29 @@ def test_ucb_tries_every_category_first_and_ties_are_drawn() -> None:
     assert ticket.propensity == pytest.approx(1 / 6 / 3)
 
 
+def test_ucb_counts_no_prompt_that_is_only_kept_out() -> None:
+    """Q = (.5, .5) and n = (1, 1): a tie. Five prompts of a that an `ask` excludes are neither told nor in flight."""
+    first: Counter[str] = Counter()
+    for seed in range(40):
+        options = {"choice": "ucb", "advantage": "centred", "discount": 1.0, "seed": seed}
+        sec = closed(options, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [1, 0]})
+        first[sec.ask(1, exclude=[f"a{i}" for i in range(5)])[0].prompt_id[0]] += 1
+    assert min(first["a"], first["b"]) > 10
+
+
+def test_clusters_of_vectors_of_another_length_begin_anew() -> None:
+    def made(length: int) -> rw.SEC:
+        vectors = [[float(i % 3)] * length for i in range(9)]
+        return rw.SEC(rw.PromptPool(ids=[f"p{i}" for i in range(9)], columns={"embedding": vectors}), clusters=3)
+
+    before, after = made(2), made(4)
+    before.tell([rw.Outcome(t.id, [1, 0]) for t in before.ask(9)])
+    before.ask(1)
+    report = after.load_state_dict(before.state_dict())
+    assert (report.matched, set(after.values().values())) == (9, {0.0})
+    assert len(after.ask(9)) == 8
+
+
 def test_counts_are_discounted_so_that_a_category_left_alone_comes_back() -> None:
     """n(a) = n(b) = 1, discount .5: after two more groups of a, .5 + 2 = 2.5 and .5; after two more, 3.25 and .25."""
     options = {"choice": "ucb", "ucb_scale": 0.01, "discount": 0.5}
@@ -639,6 +662,12 @@ def test_a_reward_and_a_choice_of_ones_own(tmp_path: Path) -> None:
     bad = rw.SEC(pool, choice=lambda values, counts: -1.0 - values)
     with pytest.raises(rw.ConfigError, match="must give 2 finite numbers >= 0"):
         bad.ask(1)
+    for rule in (
+        {"advantage": lambda evidence: [1e300] * len(evidence)},
+        {"choice": lambda values, counts: [1e308] * 2},
+    ):
+        with pytest.raises(rw.ConfigError, match="finite numbers.*, of at most 1e12, got"):  # shares were NaN, for ever
+            step(rw.SEC(pool, **rule), 2, {"a": [1, 0], "b": [1, 0]})
     with pytest.raises(rw.ConfigError, match="choice must be a function, file.py:name, or one of boltzmann"):
         rw.SEC(choice="greedy")
 

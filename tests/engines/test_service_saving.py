@@ -284,6 +284,10 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     for state in (damaged, None, {}):
         with pytest.raises(rw.StateError):
             service.load_state_dict(state)  # type: ignore[arg-type]
+    for request in (["w", "r", [["t0"]]], [["w"], "r", ["t0"]]):  # what can't be a key is none of ours
+        other = make()
+        other.load_state_dict(make().state_dict() | {"service": {"requests": [request]}})
+        assert len(other.ask(4, worker="w", request="r")) == 4
     assert service.status()["by_worker"] == {"w": 4}
     assert [ticket.id for ticket in service.open_tickets()] == [ticket.id for ticket in tickets]
 

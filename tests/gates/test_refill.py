@@ -5,6 +5,7 @@ import logging
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -232,7 +233,20 @@ def test_misuse_is_explained_and_changes_nothing() -> None:
     with pytest.raises(rw.ConfigError, match="2 groups but evidence of 1"):
         batch.add(["a", "b"], evidence_of([0.5]))
     assert (batch.missing, len(batch), batch.rounds) == (1, 0, 0)
-    batch.add(["a"], evidence_of([0.5]))
+    for groups, evidence, sizes in [
+        (None, evidence_of([0.5]), None),
+        (["a"], None, None),
+        (["a"], ["b"], None),
+        (["a"], evidence_of([0.5]), 4),
+        *((["a"], evidence_of([0.5]), [size]) for size in (-1, 1.5, "4", None)),
+    ]:
+        with pytest.raises(rw.ConfigError, match="add takes|a size must be"):
+            batch.add(groups, evidence, sizes)
+    for multiple in (0, -2, 1.5, "2"):
+        with pytest.raises(rw.ConfigError, match="multiple_of must be"):
+            batch.ask(rw.Uniform(make_pool(4)), multiple_of=multiple)  # type: ignore[arg-type]
+    assert (batch.missing, len(batch), batch.rounds, batch.metrics()["groups"]) == (1, 0, 0, 0)
+    batch.add(np.array(["a"]), evidence_of([0.5]))  # type: ignore[arg-type]
     with pytest.raises(rw.ConfigError, match="done"):
         batch.add(["b"], evidence_of([0.5]))
     assert batch.groups == ["a"]

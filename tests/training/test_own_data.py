@@ -241,8 +241,9 @@ def test_a_state_that_was_widened_goes_on_so() -> None:
     assert second.reward_spec == first.reward_spec == rw.RewardSpec(low=-1.0, high=1.0, solved_at=1.0)
     declared = rw.Recommended(pool, seed=0, reward_spec=rw.RewardSpec())
     assert not declared.widen_rewards(-1.0, 2.0)
-    for low, high in ((float("-inf"), 2.0), (float("nan"), 2.0), (0.0, float("nan"))):
-        with pytest.raises(ConfigError, match="finite"):
+    wrong: list[tuple[Any, Any]] = [(float("-inf"), 2.0), (float("nan"), 2.0), (0.0, float("nan"))]
+    for low, high in [*wrong, ("a", 2.0), (None, 2.0), (0.0, 10**400)]:
+        with pytest.raises(ConfigError, match="finite|must be a number"):
             second.widen_rewards(low, high)
 
 

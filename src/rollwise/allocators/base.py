@@ -132,6 +132,6 @@ class Allocator(Declared, ABC):
             ConfigError: `mean` is outside the bounds.
         """
         low, high = self.bounds(mean)
-        sizes = rates.least(low)
+        sizes, high = rates.least(low), min(high, len(rates.alpha) * mean)  # none gets more than there is
         values, left = self.values_from(rates, sizes, high), len(sizes) * mean - int(sizes.sum())
         return np.asarray(sizes + most_valuable(values, high - sizes, left))

@@ -45,5 +45,7 @@ class Hora(InRounds):
         if seen.rounds != 1:
             return np.full(k, 0 if seen.rounds else pilots, dtype=np.int64)
         solved, known = seen.solved, np.array([np.count_nonzero(~np.isnan(own)) for own in seen.scores])
-        values = beta_moment(1.0 + solved[:, None], 1.0 + (known - solved)[:, None], 1, np.arange(high - pilots))
-        return most_valuable(values, np.full(k, high - pilots), k * (mean - pilots))
+        budget = k * (mean - pilots)
+        most = min(high - pilots, budget)
+        values = beta_moment(1.0 + solved[:, None], 1.0 + (known - solved)[:, None], 1, np.arange(most))
+        return most_valuable(values, np.full(k, most), budget)

@@ -52,6 +52,7 @@ class Knapsack(Allocator):
             return super().allocate(rates, mean)
         low, high = self.bounds(mean)
         last, total = rates.last, len(rates.last) * mean
+        high = min(high, total)  # none gets more than there is
         mixed, solved_by_none = (last > 0.0) & (last < 1.0), last == 0.0
         if not (mixed | solved_by_none).any():
             return np.full(len(last), mean, dtype=np.int64)

@@ -86,8 +86,8 @@ class Rounds:
                 nothing has changed, and the round can be told again.
         """
         told = outcomes_of(outcomes)
-        if wrong := [outcome for outcome in told if not isinstance(outcome, Outcome)]:
-            raise TicketError(f"tell takes Outcome objects, got {shown(wrong[0])}")
+        if wrong := [one for one in told if not isinstance(one, Outcome) or not isinstance(one.ticket_id, str)]:
+            raise TicketError(f"tell takes Outcome objects with the id of a ticket, got {shown(wrong[0])}")
         named = [outcome.ticket_id for outcome in told]
         if sorted(named) != sorted(self._next):
             wrong = next(id_ for id_ in (*self._next, *named) if named.count(id_) != (id_ in self._next))

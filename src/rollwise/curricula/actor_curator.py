@@ -212,7 +212,8 @@ class ActorCurator(
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.square, self.steps_told = float(state["square"]), int(state["steps_told"])
-        if decode_array(state["theta"]).shape == self.theta.shape:  # else of vectors of another length: it begins anew
+        same = (decode_array(state[name]).shape == getattr(self, name).shape for name in ("theta", "mean"))
+        if all(same):  # else of vectors of another length: it begins anew
             for name in ("theta", "mean", "inverse_scale"):
                 setattr(self, name, decode_array(state[name]))
             self._set_features()

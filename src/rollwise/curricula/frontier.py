@@ -221,7 +221,7 @@ class FrontierReplay(
         if not len(slots):
             return
         told = Prompts(self.pool, slots)
-        p = np.clip(np.asarray(self.judge.predict(told), dtype=np.float64), 0.0, 1.0)
+        p = np.clip(self.predictions(told), 0.0, 1.0)
         weights, step = self.columns["told_weight"][slots], self.columns["told_step"][slots]
         priority = believed_priority(p, self.criterion, self.goldilocks_range, self.rollouts) * weights
         self._remember(slots, priority, step)

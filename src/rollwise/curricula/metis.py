@@ -16,6 +16,8 @@ from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
 NONE, PENDING, TAKEN = 0, 1, 2
+_DIGITS = 18
+"""Of a question's number, at most."""
 _TALLIES = ("too_long", "exemplars_cut", "stale_answers")
 _ANSWER = ("question", "prediction", "spread", "readable")  # columns that say what a candidate's answer was
 
@@ -164,7 +166,7 @@ class METIS(
 
     def asked_question(self, question_id: str) -> bool:
         number = question_id[1:] if question_id[:1] == "q" else ""
-        return number.isdecimal() and int(number) < self.next_question
+        return number.isdecimal() and len(number) <= _DIGITS and int(number) < self.next_question
 
     def read_answers(self, answers: list[Answer]) -> None:
         waiting = self.waiting() if self.drawn_at == self.step else np.empty(0, dtype=np.int64)

@@ -89,7 +89,7 @@ class Nested(
         if bandit.arm_of is not self.divided_for:  # it has others now, or a loaded state brought its own clusters
             self._divide()
             self.ranked.ahead_within.clear()
-        flying = bandit.members.sizes - bandit.members.left
+        flying = bandit.in_flight()
         parts: list[Picks] = []
         while k > 0:
             arms, _ = bandit.choose(k, bandit.members.left, flying)

@@ -281,10 +281,11 @@ class SEC(
         }
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        if state["divided_by"] != self._divided_by:
-            return  # loaded with strict=False: the categories are others, and nothing is known about them
+        limits = decode_array(state["limits"])
+        if state["divided_by"] != self._divided_by or limits.shape[1:] != self.limits.shape[1:]:
+            return  # strict=False, or vectors of another length: categories are others, nothing is known about them
         if self.clusters or self.quantiles:
-            self.limits = decode_array(state["limits"])
+            self.limits = limits
             self.divide_into(*self.divide())
             self._start_values()
         rows, arms = self.rows_of(decode_strings(state["arms"]))

@@ -37,8 +37,10 @@ class GaussianBelief(Conjugate):
 
     def __init__(self, *, prior: tuple[_Finite, _Finite] = (0.5, 0.5), reward_sd: Positive = 0.25) -> None:
         mean, sd = prior
-        if sd <= 0:
-            raise ConfigError(f"prior of a Gaussian belief must be (mu_0, sigma_0 > 0), got {prior!r}")
+        if sd <= 1e-100 * reward_sd:  # which nu can't hold
+            raise ConfigError(
+                f"prior of a Gaussian belief must be (mu_0, sigma_0 > 1e-100 reward_sd={reward_sd:g}), got {prior!r}"
+            )
         self.reward_sd = reward_sd
         nu = (reward_sd / sd) ** 2
         self.prior = (mean * nu, nu)

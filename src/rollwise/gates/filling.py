@@ -10,6 +10,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.gates.base import Gate
+from rollwise.options import check_whole, several, shown
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ledger import Ledger
@@ -146,7 +147,7 @@ class Refill(Generic[T]):
             multiple_of: round the number up to a multiple of this; in a refill down, where too few are left. The
                 first round is what the curriculum gives.
         """
-        wanted = self.wanted(multiple_of)
+        wanted = self.wanted(check_whole("multiple_of", multiple_of, least=1))
         if self._step is not None:
             step = max(self._step, curriculum.step)
         if wanted and self._prompt_ids:
@@ -181,9 +182,16 @@ class Refill(Generic[T]):
             Which of them the gate admitted, (M,) bool.
 
         Raises:
-            ConfigError: not one group for each of the evidence's, or the batch is done. Nothing has changed then.
+            ConfigError: not one group for each of the evidence's, a size that is no number of rollouts, or the batch is
+                done. Nothing has changed then.
         """
-        sizes = [self._mean] * len(groups) if sizes is None else list(sizes)
+        if not several(groups) or not isinstance(evidence, Evidence) or not (sizes is None or several(sizes)):
+            raise ConfigError(
+                "add takes a list of groups, the evidence of one tell, and a list of sizes or None, got "
+                f"{shown(groups)}, {shown(evidence)} and {shown(sizes)}"
+            )
+        groups = list(groups)
+        sizes = [self._mean] * len(groups) if sizes is None else [check_whole("a size", n, least=0) for n in sizes]
         if not len(groups) == len(evidence) == len(sizes):
             raise ConfigError(
                 f"{len(groups)} groups but evidence of {len(evidence)}: add what one tell returned, in the order asked"

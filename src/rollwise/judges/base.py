@@ -8,7 +8,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rollwise.options import Declared
+from rollwise.errors import ConfigError
+from rollwise.options import Declared, shown
 from rollwise.pool import PromptPool
 
 Predicts = Literal["pass-rate", "variance"]
@@ -183,6 +184,21 @@ class Judge(Declared):
 
     def load_files(self, folder: Path) -> None:
         """Take back what `save_files` wrote, once `load_state_dict` has taken the state of the same moment."""
+
+
+def predictions_of(judge: Judge, candidates: Prompts) -> np.ndarray:
+    """What a judge predicts, (K,) float64, NaN where it has nothing to say; `ConfigError` if that is anything else."""
+    said = judge.predict(candidates)
+    try:
+        values = np.asarray(said, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty((0, 0))
+    if values.shape != (len(candidates),):
+        raise ConfigError(
+            f"{type(judge).__name__}.predict must give {len(candidates)} numbers, one a prompt and NaN where it has "
+            f"none, got {shown(said)}"
+        )
+    return values
 
 
 def summed(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:

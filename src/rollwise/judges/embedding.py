@@ -114,7 +114,7 @@ class EmbeddingJudge(Judge):
             arrays = {name: decode_array(state[name]) for name in ("gram", "moment", "mean", "inverse_scale")}
             seed, self.told = int(state["seed"]), float(state["told"])
         except (KeyError, TypeError, ValueError) as error:
-            raise StateError(f"the judge's state is damaged: {error!r}") from error
+            raise StateError(f"the judge's state is damaged, or of another kind of judge: {error!r}") from error
         if arrays["mean"].shape != self.mean.shape:
             raise StateError(
                 f"the judge was fitted to vectors of {arrays['mean'].shape[-1]} numbers, but column {self.column!r} "

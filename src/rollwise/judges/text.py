@@ -100,7 +100,7 @@ class TextJudge(Judge):
             coefficients, intercept = (decode_array(state[name]) for name in ("coef_", "intercept_"))
             ticks = float(state["t"])
         except (KeyError, TypeError, ValueError) as error:
-            raise StateError(f"the judge's state is damaged: {error!r}") from error
+            raise StateError(f"the judge's state is damaged, or of another kind of judge: {error!r}") from error
         if coefficients.shape != (self.buckets,) or intercept.shape != (1,):
             raise StateError(f"the judge's state has {coefficients.shape} weights, expected {self.buckets}")
         self.model.partial_fit(self.vectorizer.transform([""]), [0.0])  # so that it has all that a fitted one has

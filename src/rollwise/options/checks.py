@@ -31,6 +31,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def _is_number(value: Any, *, whole: bool) -> bool:
+    kinds = int | np.integer if whole else int | float | np.integer | np.floating
+    return isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)
+
+
 @dataclass(frozen=True)
 class Range:
     """The bounds of a number, both included unless they are open."""
@@ -64,16 +69,27 @@ class Range:
 
     def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
         """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
-        kinds = int | np.integer if whole else int | float | np.integer | np.floating
-        good = isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)
-        limit = min(self.high, MOST) if whole else self.high
-        if good and self.low <= value <= limit:  # NaN is not
+        good = _is_number(value, whole=whole)
+        if good and self.low <= value <= self._most(whole):  # NaN is not
             good = not (self.open_low and value == self.low) and not (self.open_high and value == self.high)
             with suppress(OverflowError):  # an int that no float can hold
                 if good:
                     return int(value) if whole else float(value)
-        far = f" and at most {'2^53' if limit == MOST else f'{limit:g}'}" if good and value > limit >= _FAR else ""
+        far = self.beyond(value, whole=whole)
         raise ConfigError(f"{name} must be {self.words(whole=whole)}{far}, got {shown(value)}")
+
+    def beyond(self, value: Any, *, whole: bool = False) -> str:
+        """The bound, for the end of `words`, where a number is beyond one that is too far away to be named there.
+
+        >>> Range(0.0, 1e12).beyond(1e308), Range(1).beyond(2**70, whole=True), Range(0.0, 1.0).beyond(2)
+        (' and at most 1e+12', ' and at most 2^53', '')
+        """
+        most = self._most(whole)
+        far = _is_number(value, whole=whole) and value > most >= _FAR
+        return f" and at most {'2^53' if most == MOST else f'{most:g}'}" if far else ""
+
+    def _most(self, whole: bool) -> float:
+        return min(self.high, MOST) if whole else self.high
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,9 @@ class Option:
         if isinstance(value, Mapping) and any(get_origin(base) is dict for base in bases):
             for key in value:
                 check_text(f"a name in {self.name}", key)
-        raise ConfigError(f"{self.name} must be {self.describe()}, got {shown(value)}{self.nearest(value)}")
+        bounds = ((kind.bounds, kind.base is int) for kind in self._kinds if isinstance(kind.bounds, Range))
+        far = next((f",{words}" for bound, whole in bounds if (words := bound.beyond(value, whole=whole))), "")
+        raise ConfigError(f"{self.name} must be {self.describe()}{far}, got {shown(value)}{self.nearest(value)}")
 
     def nearest(self, value: Any) -> str:
         """A hint for the end of an error: the nearest of its choices; empty where it has none, or none is near.

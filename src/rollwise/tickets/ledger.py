@@ -57,6 +57,11 @@ class Ledger:
         """How many tickets are open."""
         return len(self._open)
 
+    @property
+    def open_slots(self) -> np.ndarray:
+        """The slots with an open ticket, (K,) int64, in any order."""
+        return np.fromiter(self._open_of, dtype=np.int64, count=len(self._open_of))
+
     def open_tickets(self) -> list[Ticket]:
         """Those in flight, in the order issued."""
         return [self._whole(entry) for entry in list(self._open.values())]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import ConfigError, RewardError, TicketError
-from rollwise.options.checks import shown
+from rollwise.options.checks import Range, shown
 
 LARGEST_ADVANTAGE = 1e12
 """The largest size of an advantage that is taken.
@@ -142,7 +142,8 @@ class RewardSpec:
         >>> RewardSpec().widened(-0.5, 0.5)
         RewardSpec(low=-0.5, high=1.0, solved_at=1.0)
         """
-        low, high = float(np.minimum(self.low, low)), float(np.maximum(self.high, high))  # NaN stays, and is refused
+        low, high = (Range().check(name, value) for name, value in (("low", low), ("high", high)))
+        low, high = float(min(self.low, low)), float(max(self.high, high))
         return RewardSpec(low, high, self.high if self.solved_at is None else self.solved_at)
 
     def check(self, rewards: Any, ticket_id: str) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.testing import make_pool
 
 
 def plain(n: int) -> rw.PromptPool:
@@ -113,12 +114,30 @@ def test_the_median_and_the_middle_are_two_options() -> None:
         rw.Judged(plain(9), judge=Numbers(9), default=0.5).load_state_dict(json.loads(json.dumps(state)))
 
 
+@pytest.mark.parametrize("said", [[[0.5]], ["a"], "a", None, [0.5] * 9])
+def test_predictions_that_are_no_numbers_are_named_wherever_a_judge_serves(said: Any) -> None:
+    class Says(rw.Judge):
+        def predict(self, candidates: rw.Prompts) -> np.ndarray:
+            return said  # type: ignore[no-any-return]
+
+    class Measures(Says):
+        predicts = "entropy"
+
+    pool = make_pool(6)
+    uses: list[Any] = [{"implicit": Says()}, {"judge": Says()}, {"judge": Measures()}, {"belief": Says()}]
+    for kind, use in zip((rw.BOTS, rw.Judged, rw.HIVE, rw.FrontierReplay), uses, strict=True):
+        curriculum = kind(pool, **use)
+        with pytest.raises(rw.ConfigError, match=r"(Says|Measures)\.predict must give \d numbers, one a prompt"):
+            for _ in range(2):
+                curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.ask(2)])
+
+
 def test_what_can_not_be_is_said() -> None:
     class Short(rw.Judge):
         def predict(self, candidates: rw.Prompts) -> np.ndarray:
             return np.zeros(1)
 
-    with pytest.raises(rw.ConfigError, match=r"Short gave predictions of shape \(1,\) for 8 prompts"):
+    with pytest.raises(rw.ConfigError, match=r"Short.predict must give 8 numbers, .*, got array\(\[0.\]\)"):
         rw.Judged(plain(20), judge=Short(), rails="off").ask(1)
     with pytest.raises(rw.ConfigError, match="must be a rollwise Judge"):
         rw.Judged(plain(3), judge=lambda x: x)  # type: ignore[arg-type]

@@ -335,7 +335,10 @@ def test_a_method_that_chooses_a_prompt_twice_is_named_and_nothing_is_issued() -
 
 @pytest.mark.parametrize(
     "chosen",
-    [None, np.array([0, 1]), *(Picks.of(slots, "own") for slots in (np.arange(5), np.array([-1]), np.array([5])))],
+    [
+        *(None, np.array([0, 1]), Picks.of(np.arange(2), "own", predicted=np.zeros(3))),
+        *(Picks.of(slots, "own") for slots in (np.arange(5), np.array([-1]), np.array([5]))),
+    ],
 )
 @pytest.mark.parametrize("how", ["ask", "probe"])
 def test_a_method_that_chooses_what_is_not_there_or_too_much_is_named(how: str, chosen: Any) -> None:
@@ -380,6 +383,35 @@ def test_a_prompt_that_can_not_be_read_holds_nothing_for_good() -> None:
         Disk.broken = False
         assert curriculum.metrics()["open"] == curriculum.metrics()["asked"] == curriculum.metrics()["probed"] == 0
         assert len(curriculum.ask(3)) == 3
+
+
+def test_a_method_that_raises_or_is_interrupted_holds_nothing_for_good() -> None:
+    """The prompts of its groups, or those it had taken out, were never asked for again."""
+
+    class Mine(rw.Uniform):
+        fails: type[BaseException] | None = None
+
+        def observe(self, evidence: rw.Evidence) -> None:
+            if self.fails:
+                raise self.fails
+
+        def select(self, k: int) -> Picks:
+            picks = super().select(k)
+            if self.fails:
+                raise self.fails
+            return picks
+
+    for fails in (ValueError, KeyboardInterrupt):
+        mine = Mine(make_pool(6))
+        tickets = mine.ask(4)
+        mine.fails = fails
+        with pytest.raises(fails):
+            mine.ask(1)
+        with pytest.raises(fails):
+            mine.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+        mine.fails = None
+        assert {mine.ticket_status(t.id) for t in tickets} == {"told"}
+        assert len(mine.ask(6)) == 6
 
 
 def test_a_method_of_ones_own_does_not_take_the_name_of_a_built_in() -> None:

@@ -192,7 +192,7 @@ class ArmBandit(Curriculum):
         Args:
             k: how many are wanted.
             left: (C,) how many prompts of each arm can be had; k or more in all.
-            flying: (C,) how many of each arm are in flight or in this batch already.
+            flying: (C,) how many of each arm are in flight, or chosen for this batch already.
 
         Returns:
             arms: (K,) one for each prompt; an arm named more often than it has prompts left gives those it has.
@@ -239,8 +239,12 @@ class ArmBandit(Curriculum):
         unknown = np.full(len(picks), np.nan)  # given the candidates it is known, but not over all that might have been
         return replace(picks, slots=candidates[picks.slots], propensity=unknown)
 
+    def in_flight(self) -> np.ndarray:
+        """How many prompts of each arm have open tickets, (C,)."""
+        return np.bincount(self.arm_of[self.ledger.open_slots], minlength=len(self.arms))
+
     def _fill(self, k: int, members: ArmMembers) -> Picks:
-        flying = self.members.sizes - self.members.left
+        flying = self.in_flight()
         parts: list[Picks] = []
         while k > 0:
             arms, chances = self.choose(k, members.left, flying)

@@ -24,6 +24,7 @@ from rollwise.estimators import (
 )
 from rollwise.estimators.references import pass_rate_columns
 from rollwise.judges import Judge, Prompts, make_judge
+from rollwise.judges.base import predictions_of
 from rollwise.options import Declared, Schedule
 from rollwise.pool import PromptPool
 
@@ -70,7 +71,7 @@ class JudgeEvidence(ImplicitEvidence):
     def _predictions(self) -> np.ndarray:
         """(N,) in [0, 1], NaN where there is none; made once a step."""
         if self.predicted is None:
-            self.predicted = np.clip(np.asarray(self.judge.predict(self.everyone), dtype=np.float64), 0.0, 1.0)
+            self.predicted = np.clip(predictions_of(self.judge, self.everyone), 0.0, 1.0)
         return self.predicted
 
     def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
@@ -197,7 +198,11 @@ def checked_rates(source: ImplicitEvidence, slots: np.ndarray, rates: np.ndarray
     found = source.rates(slots, rates)
     if found is None:
         return None
-    implied, low, high = np.asarray(found, dtype=np.float64), -_ROUNDING, 1.0 + _ROUNDING
+    try:
+        implied = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        implied = np.empty(0)
+    low, high = -_ROUNDING, 1.0 + _ROUNDING
     if implied.shape != (n,) or np.nanmin(implied, initial=0.0) < low or np.nanmax(implied, initial=1.0) > high:
         raise ConfigError(
             f"{type(source).__name__}.rates must give {n} numbers in [0, 1] (NaN: nothing is known), got {found!r:.80}"

@@ -10,6 +10,7 @@ import numpy as np
 from rollwise.errors import ConfigError
 from rollwise.plugins import Registry
 from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import LARGEST_ADVANTAGE
 
 GroupReward = Callable[[Evidence], np.ndarray]
 """The pay of each of M judged groups, (M,) finite numbers."""
@@ -57,14 +58,14 @@ def rule_name(given: Any) -> str:
 
 
 def checked_numbers(option: str, given: Any, n: int, *, least: float = -np.inf) -> np.ndarray:
-    """What a user's function gave as (n,) finite float64 numbers >= `least`; `ConfigError` if it is anything else."""
+    """What a user's function gave as (n,) numbers from `least` to 1e12; `ConfigError` if it is anything else."""
     try:
         numbers = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         numbers = np.empty((0, 0))
-    if numbers.shape != (n,) or not np.isfinite(numbers).all() or (numbers < least).any():
+    if numbers.shape != (n,) or not (np.abs(numbers) <= LARGEST_ADVANTAGE).all() or (numbers < least).any():
         bound = "" if least == -np.inf else f" >= {least:g}"
-        raise ConfigError(f"{option} must give {n} finite numbers{bound}, got {str(given)[:80]}")
+        raise ConfigError(f"{option} must give {n} finite numbers{bound}, of at most 1e12, got {str(given)[:80]}")
     return numbers
 
 

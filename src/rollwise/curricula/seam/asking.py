@@ -22,10 +22,10 @@ class Asking(Consulting):
 
     @contextmanager
     def _freed_if_it_fails(self) -> Iterator[None]:
-        """Release what is on hold without a ticket, the excluded included, if a choice fails."""
+        """Release what is on hold without a ticket, the excluded included, if a choice fails or is interrupted."""
         try:
             yield
-        except Exception:
+        except BaseException:
             self._release(np.flatnonzero(~self.ledger.open))
             raise
 

@@ -45,26 +45,30 @@ class Consulting(Flow):
         """Tell what the policy answered, in any order, in one call or several; an answer of an earlier step is ignored.
 
         Raises:
-            TicketError: a question that was never asked, named twice, an answer that is not text, or a prediction or
-                probability out of range. Nothing has changed then.
+            TicketError: a question that was never asked, named twice, an answer that is not text, or a prediction,
+                probability or number of exemplars out of range. Nothing has changed then.
         """
         if not several(answers):
             raise TicketError(f"advise takes a list of Answer objects, got {shown(answers)}")
         checked: dict[str, Answer] = {}
         for answer in answers:
-            if not isinstance(answer, Answer):
-                raise TicketError(f"advise takes Answer objects, got {type(answer).__name__}: {str(answer)[:80]}")
+            if not isinstance(answer, Answer) or not isinstance(answer.question_id, str):
+                raise TicketError(f"advise takes Answer objects, each with the id of a question, got {shown(answer)}")
             if answer.question_id in checked:
                 raise TicketError(f"question {answer.question_id!r} is named twice in one advise")
             if answer.text is not None and not isinstance(answer.text, str):
                 raise TicketError(f"the answer to {answer.question_id!r} must be text or None, got {answer.text!r:.80}")
             _check_share(answer, "prediction", answer.prediction, MAX_VARIANCE)
-            _check_share(answer, "readable", answer.readable, 1.0)
+            _check_share(answer, "readable", answer.readable, 1.0, needed=True)
             _check_share(answer, "spread", answer.spread, MAX_VARIANCE**2 / 4)
             if answer.prediction is not None and answer.spread is None:
                 raise TicketError(
                     f"the answer to {answer.question_id!r} has a prediction and no spread, without which its reward is "
                     "not known; give the variance of the choices about the prediction too, 0 if there is but one"
+                )
+            if answer.exemplars is not None and not isinstance(answer.exemplars, int | np.integer):
+                raise TicketError(
+                    f"exemplars of {answer.question_id!r} must be a whole number or None, got {shown(answer.exemplars)}"
                 )
             if not self.asked_question(answer.question_id):
                 raise TicketError(f"no question {answer.question_id!r} was ever asked")
@@ -104,6 +108,6 @@ class Consulting(Flow):
         return []
 
 
-def _check_share(answer: Answer, name: str, value: Any, high: float) -> None:
-    if value is not None and not (isinstance(value, int | float | np.number) and 0.0 <= value <= high):
+def _check_share(answer: Answer, name: str, value: Any, high: float, *, needed: bool = False) -> None:
+    if (needed or value is not None) and not (isinstance(value, int | float | np.number) and 0.0 <= value <= high):
         raise TicketError(f"{name} of {answer.question_id!r} must be a number in [0, {high:g}], got {value!r:.80}")

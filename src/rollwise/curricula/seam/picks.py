@@ -111,14 +111,18 @@ def read_picks(picks: Any, *, most: int, pool: int, method: str) -> Picks:
     """Check what a method's `select` or `select_probes` returned: a `Picks` of at most `most` rows of the pool.
 
     Raises:
-        ConfigError: it is no `Picks`, or has too many rows, or rows that are not in the pool.
+        ConfigError: it is no `Picks`, or has too many rows, rows that are not in the pool, or not one number for each.
     """
     slots = np.asarray(picks.slots) if isinstance(picks, Picks) else np.empty(0)
     good = slots.ndim == 1 and slots.dtype.kind in "iu" and len(slots) <= most
+    if good and isinstance(picks, Picks):
+        numbers = (picks.predicted, picks.propensity, picks.have, picks.variance, picks.railed)
+        good = len(picks.lanes) == len(slots) and all(np.shape(of_each) == slots.shape for of_each in numbers)
     if not good or (len(slots) and not 0 <= slots.min() <= slots.max() < pool):
         raise ConfigError(
             f"{method} must choose at most {most} of the pool's rows 0 to {pool - 1}, as Picks.of(slots, lane) with an "
-            f"array of whole numbers, got {shown(slots if isinstance(picks, Picks) else picks)}. No ticket was issued"
+            "array of whole numbers, and one number for each in all else, got "
+            f"{shown(slots if isinstance(picks, Picks) else picks)}. No ticket was issued"
         )
     chosen: Picks = picks if picks.slots is slots else replace(picks, slots=slots)
     return chosen

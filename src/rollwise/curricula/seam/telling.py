@@ -10,7 +10,7 @@ import numpy as np
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.errors import TicketError
-from rollwise.options import check_ids, shown
+from rollwise.options import check_ids, check_text, shown
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
@@ -78,9 +78,11 @@ class Telling(Asking):
             if self.unscored is not None:
                 self.unscored.observe(evidence, self.step)
             self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
-            for part in evidence.rounds():
-                self._learn(part)
-            self._release(slots[~self.ledger.open[slots]])
+            try:
+                for part in evidence.rounds():
+                    self._learn(part)
+            finally:  # also where a method of one's own fails: the groups are told, and their prompts free
+                self._release(slots[~self.ledger.open[slots]])
             if evidence.count[~evidence.probe].any():
                 self.told_step = self.step
         logger.debug("told %d of %d prompts", len(evidence), len(self.pool))
@@ -142,10 +144,13 @@ class Telling(Asking):
 
         Args:
             prompt_id: only that prompt's: one, or none. For engines that give back the prompt without its ticket.
+
+        Raises:
+            ConfigError: `prompt_id` is no text.
         """
         if prompt_id is None:
             return self.ledger.open_tickets() if self.pool else []
-        (slot,) = self.pool.slots_of([prompt_id]).tolist()
+        (slot,) = self.pool.slots_of([check_text("prompt_id", prompt_id)]).tolist()
         ticket = self.ledger.open_ticket_of(slot)
         return [] if ticket is None else [ticket]
 

@@ -130,7 +130,10 @@ class InFlight:
         """
         try:
             holders = {str(id_): str(worker) for worker, ids in state.get("holders", {}).items() for id_ in ids}
-            requests = [(worker, str(request), list(ids)) for worker, request, ids in state.get("requests", [])]
+            requests = [
+                (None if worker is None else str(worker), str(request), list(map(str, ids)))
+                for worker, request, ids in state.get("requests", [])
+            ]
         except (AttributeError, TypeError, ValueError) as error:
             raise StateError(f"the service's part of the state is damaged: {error!r}") from error
         return holders, requests

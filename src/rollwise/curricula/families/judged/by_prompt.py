@@ -93,8 +93,8 @@ class PromptJudged(JudgeHolder, Composite):
         return replace(kept, predicted=believed, propensity=unknown)
 
     def _measure(self, slots: np.ndarray) -> np.ndarray:
-        values = np.asarray(self.judge.predict(Prompts(self.pool, slots)), dtype=np.float64)
-        if values.shape != slots.shape or np.isinf(values).any():
+        values = self.predictions(Prompts(self.pool, slots))
+        if np.isinf(values).any():
             raise ConfigError(f"{type(self.judge).__name__} must give {len(slots)} finite numbers or NaN, got {values}")
         before = self.measured if self.measured_at == self.step else np.empty(0)
         self.measured, self.measured_at = np.concatenate([before, values]), self.step

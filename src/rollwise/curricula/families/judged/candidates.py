@@ -140,15 +140,8 @@ class Judged(JudgeHolder, Curriculum):
         """Have every candidate judged that is not yet."""
         slots = self.waiting()
         if len(slots):
-            self.columns["prediction"][slots] = self.checked(self.judge.predict(self.prompts_at(slots)), len(slots))
+            self.columns["prediction"][slots] = np.clip(self.predictions(self.prompts_at(slots)), 0.0, self.high)
             self.columns["candidate"][slots] = JUDGED
-
-    def checked(self, predictions: Any, n: int) -> np.ndarray:
-        """Predictions (n,) as numbers in the judge's range, NaN where it has none."""
-        values = np.asarray(predictions, dtype=np.float64)
-        if values.shape != (n,):
-            raise ConfigError(f"{type(self.judge).__name__} gave predictions of shape {values.shape} for {n} prompts")
-        return np.asarray(np.clip(values, 0.0, self.high))
 
     # ---- choosing ----
 

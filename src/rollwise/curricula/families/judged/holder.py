@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges import Judge, Measure, Predicts, make_judge
-from rollwise.judges.base import summed
+from rollwise.judges import Judge, Measure, Predicts, Prompts, make_judge
+from rollwise.judges.base import predictions_of, summed
 from rollwise.tickets.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class JudgeHolder(Method):
         if self.maker is not None:
             self.judge = self.maker.fresh()
             self.judge.bind(self.pool, int(self.rng["judge"].integers(2**63)))
+
+    def predictions(self, candidates: Prompts) -> np.ndarray:
+        """What the judge predicts, (K,), NaN where it has nothing to say."""
+        return predictions_of(self.judge, candidates)
 
     def note_told(self, evidence: Evidence) -> None:
         """Gather groups for the judge, to the end of the step."""
