@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
-from lighter import lighten, touch_figure, without_figures
+from lighter import empty_files, lighten, touch_figure, without_figures
 from plugin_package import as_before, installed, own_file  # noqa: F401  # fixtures
 
 gc.disable()  # until all tests are collected: imports and thousands of tests leave next to no garbage
@@ -61,6 +61,13 @@ def module_without_figures() -> Iterator[None]:
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports have no figures; for tests of runs, in whose time the figures would be most."""
     without_figures(monkeypatch.setattr)
+
+
+@pytest.fixture
+def page_alone() -> Iterator[None]:
+    """Figures are drawn on the page alone, their files are empty."""
+    with empty_files():
+        yield
 
 
 @pytest.fixture

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 
-def lighten(*, collect: bool = True) -> None:
-    """Make the trainings of this process cheaper; call it when all is imported. Their results stay the same.
-
-    Args:
-        collect: look for garbage first, which reads all modules once.
-    """
-    if collect:
-        gc.collect()
-    gc.freeze()  # accelerate collects garbage at the end of each training, and would read all modules each time
+def lighten() -> None:
+    """Make the trainings of this process cheaper; call it when all is imported. Their results stay the same."""
+    gc.freeze()  # else each full collection of garbage would read all modules
+    os.fsync = lambda file: None  # milliseconds each; no test's folder has to outlive a power cut
+    memory = sys.modules.get("accelerate.utils.memory")
+    if memory is not None:  # which collects all garbage at the end of each training; what is young does
+        memory.gc = SimpleNamespace(collect=functools.partial(gc.collect, 1))  # type: ignore[attr-defined]
     accelerate = sys.modules.get("accelerate.utils.imports")
     if accelerate is not None:  # which reads the metadata of peft and others anew at each call
         accelerate._is_package_available = functools.cache(accelerate._is_package_available)  # type: ignore[attr-defined]
     torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.1  # for 5 s a loader waits for a worker that is no more
     if torch is not None and not torch.cuda.is_available():  # each seed is kept for later, with its call stack
         for device in (torch.cuda.random, torch.xpu.random, torch.mtia):
             device._lazy_call = lambda *_, **__: None

@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ClassVar
 
 from lighter import lighten, without_figures
 
@@ -30,8 +30,8 @@ sys.argv = [module, options, str(os.getppid()), *how]
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
+FROM_SERVER = multiprocessing.get_context("forkserver")
+FROM_SERVER.set_forkserver_preload(
     [
         "rollwise.training.run",
         "rollwise.cli.train",
@@ -59,7 +59,7 @@ def _run(
         os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
     from rollwise.cli import main
 
-    lighten(collect=False)
+    lighten()
     without_figures()
 
     sys.argv = ["rollwise", *arguments]
@@ -79,6 +79,8 @@ class Command:
         site: a folder of installed packages.
     """
 
+    context: ClassVar[Any] = FROM_SERVER
+
     def __init__(
         self,
         *arguments: str,
@@ -90,7 +92,7 @@ class Command:
         self._log = Path(tempfile.mkdtemp(prefix="rollwise-command-"))
         weakref.finalize(self, shutil.rmtree, self._log, ignore_errors=True)
         given = (arguments, code, folder or Path.cwd(), environment or {}, site, self._log)
-        self._process = _CONTEXT.Process(target=_run, args=given)
+        self._process = self.context.Process(target=_run, args=given)
         self._process.start()
 
     @property
@@ -155,3 +157,9 @@ class Worker(Command):
 
     def kill(self) -> None:
         self.send(signal.SIGKILL)
+
+
+class OwnWorker(Worker):
+    """A `Worker` of a comparison that is a `Command` itself: its child, which ends with it."""
+
+    context = multiprocessing.get_context("fork")

@@ -92,6 +92,7 @@ def test_profile(reward: str, command: Run, toy: Path, tmp_path: Path) -> None:
     assert ("is the final answer of a rollout" in said or "stands within" in said) == (reward == "none")
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_rollouts_heads_and_best_of_n(command: Run, toy: Path, tmp_path: Path) -> None:
     fitted, out, head = (tmp_path / name for name in (f"f{HOSTILE}", HOSTILE, f"{HOSTILE}.safetensors"))
     assert "]0;x[2J31m: config.yaml" in command("rollouts", *rolled(toy, fitted))
@@ -152,7 +153,7 @@ def test_a_process_of_its_own(toy: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked_workers")
+@pytest.mark.usefixtures("forked_workers", "page_alone")
 def test_compare(command: Run, toy: Path, tmp_path: Path) -> None:
     base = {
         "task_options": {"style": "compact", "levels": [1]}, "model": str(toy / "policy"), "steps": 1,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from made_runs import lines, write_run
+from processes import Command
 
 from rollwise.cli import main
 from rollwise.cli.compare import _default_jobs
@@ -47,6 +48,24 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+IN_A_GROUP = """
+import os, sys
+from pathlib import Path
+from processes import OwnWorker
+from rollwise.cli import main
+from rollwise.comparing import workers
+os.setsid()
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir()
+(out / "group").write_text(str(os.getpgrp()))
+new_interpreter = workers.subprocess.Popen
+workers.subprocess.Popen = lambda command, **named: (
+    OwnWorker if command[3].endswith("seed0.json") else new_interpreter
+)(command, **named)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def running(group: int) -> bool:
     """Whether any process of this group is left."""
     try:
@@ -64,22 +83,17 @@ def metrics(run: Path) -> list[dict[str, Any]]:
 def test_killed_and_gone_on_with_then_compared_at_equal_compute(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until it is killed, in real processes, which must end with the comparison; after that the runs are forks."""
+    """The comparison is killed when one run has saved and another process, a new interpreter, has just begun."""
     out = tmp_path / "out"
     command = ["compare", str(plan), "--out", str(out), "--jobs", "2"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollwise", *command],
-        start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    process = Command(*command, code=IN_A_GROUP)
     first = out / "runs/uniform/seed0"
+    process.wait_until(lambda: bool(list(first.glob("checkpoints/*/rollwise_complete.json"))))
+    group = int((out / "group").read_text())
+    process.send(signal.SIGKILL)  # the comparison alone: its runs must not go on without it
+    assert process.wait() == -signal.SIGKILL
     deadline = time.monotonic() + 200
-    while not list(first.glob("checkpoints/*/rollwise_complete.json")):
-        assert process.poll() is None, process.communicate()[0].decode()[-3000:]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)  # the comparison alone: its runs must not go on without it
-    process.wait()
-    while running(process.pid):
+    while running(group):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from processes import FROM_SERVER
 from toys import toy_model
 from trl.experimental.async_grpo import AsyncGRPOConfig, packing
 from trl.experimental.async_grpo import async_rollout_worker as trl_worker
@@ -54,6 +55,8 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(trl_worker, f"is_{package}_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "none")  # TRL looks up its peak FLOPs
     monkeypatch.setattr(packing, "_flash_attn", lambda: PlainAttention)
+    # TRL's worker is spawned: here, but not in test_trl_async.py, by a process that has loaded torch and TRL.
+    monkeypatch.setattr(trl_worker, "mp", SimpleNamespace(get_context=lambda kind: FROM_SERVER))
 
 
 @pytest.fixture

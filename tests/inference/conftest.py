@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -29,6 +30,17 @@ def begins_low(prompts, completions, threshold, **columns):
 @pytest.fixture(scope="module", autouse=True)
 def _figures(module_without_figures: None) -> None:
     """Reports have none here, but in files that define this anew."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _again_at_once() -> Iterator[None]:
+    """A request that failed is made again at once: the client of openai, and ours, would wait for seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "openai" in sys.modules:
+            patch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.02)
+            patch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.2)
+        patch.setattr("rollwise.inference.endpoint.replies.LONGEST_WAIT", 0.1)
+        yield
 
 
 @pytest.fixture

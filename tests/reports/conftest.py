@@ -147,13 +147,6 @@ def comparison_of_sets(once: Callable[[str, Callable[[Path], object]], Path]) ->
 
 
 @pytest.fixture
-def page_alone() -> Iterator[None]:
-    """Figures are drawn on the page alone, their files are empty."""
-    with empty_files():
-        yield
-
-
-@pytest.fixture
 def drawn() -> Callable[[Any], list[dict[str, list[float]]]]:
     """`drawn(spec)`: the heights of each panel's lines, by label."""
     from matplotlib.figure import Figure

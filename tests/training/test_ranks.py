@@ -218,10 +218,30 @@ def test_a_trainer_that_is_alone_is_refused(alone: pytest.MonkeyPatch, tmp_path:
         make_trainer(tmp_path)
 
 
+ACCELERATE = """
+import os
+from accelerate.commands import accelerate_cli, launch
+from rollwise.cli import main
+
+class Here:
+    # The process that accelerate starts, without a new interpreter.
+    def __init__(self, command, env):
+        os.environ.update(env)
+        assert command[1:3] == ["-m", "rollwise"], command
+        self.returncode = main(command[3:])
+
+    def wait(self):
+        return self.returncode
+
+launch.subprocess.Popen = Here
+accelerate_cli.main()
+"""
+
+
 @pytest.mark.slow
 def test_accelerate_on_a_cpu_starts_one_process_and_that_is_said(alone: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words = ["launch", "--cpu", "--num_processes", "2", "-m", "rollwise", "train", "--out", str(tmp_path / "run")]
-    launch = Command(*words, code="from accelerate.commands.accelerate_cli import main; main()")
+    launch = Command(*words, code=ACCELERATE)
     assert launch.wait() != 0
     said = [line for line in launch.said.splitlines() if line.startswith("rollwise: ")]
     assert len(said) == 1

@@ -321,20 +321,22 @@ def test_the_gate_chooses_as_the_decoder_does() -> None:
 
 
 def three_states(middle: float, **changes: Any) -> Scored:
-    """Success with chance p, which the head knows exactly; whoever fails has the middle reward."""
-    rng, n = np.random.default_rng(0), 4000
-    p = rng.random(n)
-    joints = np.zeros((n, 3, 1))
-    joints[:, 1, 0], joints[:, 2, 0] = 1 - p, p
+    """Success with chance p of a prompt, which the head knows exactly; whoever fails has the middle reward."""
+    rng, prompts, n = np.random.default_rng(0), 50, 4000
+    prompt = np.arange(n) % prompts
+    chances = (np.arange(prompts) + 0.5) / prompts
+    p = chances[prompt]
+    joints = np.zeros((prompts, 3, 1))
+    joints[:, 1, 0], joints[:, 2, 0] = 1 - chances, chances
     values = [np.array([v]) for v in p + (1 - p) * middle]
     given: dict[str, Any] = {
         "spec": HeadSpec(rewards=(0, middle, 1), edges=(0, 4)),
-        "prompt": np.arange(n),
+        "prompt": prompt,
         "rewards": np.where(rng.random(n) < p, 1.0, middle),
         "values": values,
         "remaining": [np.ones(1)] * n,
         "joints": joints,
-        "beliefs": list(joints.sum(-1)),
+        "beliefs": list(joints.sum(-1)[prompt]),
     }
     return Scored(**given | changes)
 

@@ -172,7 +172,10 @@ def test_rows_of_until_and_check_survive_a_kill(tmp_path: Path) -> None:
 
 
 def test_the_evaluation_keeps_what_bestof_takes(tmp_path: Path) -> None:
-    config = EvaluationConfig(limit=LIMIT, num_generations=4, resamples=50, live="no", warmup=5, mean_ks=(2,))
+    config = EvaluationConfig(
+        limit=LIMIT, num_generations=4, thresholds=(0.4,), taus=(0.8,), betas=(0.05,), sequential_betas=(0.1,),
+        mean_ks=(2,), windows=(2,), confidences=(0.8,), keeps=(50.0,), resamples=50, live="no", warmup=5,
+    )  # fmt: skip
     made = Evaluation(tmp_path, config, decode=FakeDecoder(), judge=judge, states=STATES, digests={"data_hash": "x"})
     made.run()
     found = json.loads((tmp_path / "evaluation.json").read_text())

@@ -32,7 +32,7 @@ from rollwise.training.trainer.environments import environment_arguments, enviro
 PROMPTS, GROUP = 6, 4
 TASK = Boxes(turns=(1, 2), orders=2, slips=0.2)
 # Enough for calls that are well formed and sometimes right.
-QUICK = replace(SMALL, num_demos=1200, sft_steps=150, sft_batch_size=16)
+QUICK = replace(SMALL, num_layers=1, num_demos=640, sft_steps=80, sft_batch_size=16, learning_rate=5e-3)
 
 
 @pytest.fixture(scope="module")
