@@ -86,7 +86,7 @@ def test_a_category_that_is_never_scored_gets_no_more_than_its_share(
     warned = [record for record in caplog.records if "no rollout of the last" in record.getMessage()]
     assert "category 'bad'" in warned[0].getMessage()  # within 1,000 prompts
     first = world.asked.copy()
-    world.run(138)
+    world.run(238)
     shares = first + world.asked
     assert shares[True] / shares.total() <= 1.1 * FAIR
     assert len([r for r in caplog.records if "category 'bad' got a reward" in r.getMessage()]) == 1
