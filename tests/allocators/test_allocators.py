@@ -257,7 +257,7 @@ def test_an_allocator_whose_values_are_not_one_for_each_prompt_and_size_is_named
 
     curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b"]), allocator=Mine())
     with pytest.raises(rw.ConfigError, match=r"Mine.values must give numbers of shape \(2, 6\), one for each prompt"):
-        curriculum.ask(2, n_rollouts=2)
+        curriculum.ask(2, n_rollouts=4)
     assert curriculum.open_tickets() == []
 
 

@@ -96,6 +96,7 @@ def test_waits_before_a_prompt_is_drawn_anew(tmp_path: Path, monkeypatch: pytest
     async def note(seconds: float) -> None:
         waits.append(seconds)
 
+    monkeypatch.setattr("rollwise.inference.endpoint.replies.LONGEST_WAIT", 8.0)  # its own, see conftest.py
     monkeypatch.setattr(asyncio, "sleep", note)
     faults: dict[str, list[int | str]] = {PROMPTS[0]: ["drop midway", "drop midway", "fine"]}
     with FakeOpenAI(lambda prompt, i: "4 it is!", faults=faults) as fake:
