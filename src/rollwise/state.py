@@ -24,6 +24,8 @@ from rollwise.errors import ConfigError, StateError, StateFileError
 from rollwise.options.checks import shown
 from rollwise.snapshot import deferred
 
+LONGEST_NAME = 200
+"""Most bytes of a plan's or a method's name, of the 255 that a file's may have: logs are called NAME-seed12.json."""
 _FORMAT = "rollwise-state"
 _VERSION = 1
 _REMEDY = "put back an intact copy, or use an earlier one"

@@ -165,7 +165,7 @@ def test_saved_and_loaded_between_any_calls_it_goes_on_to_the_bit(method: str, s
 
     try:
         make(0)
-    except rw.ConfigError:  # two lanes that probe, or a method that screens with an allocator that goes by rounds
+    except rw.ConfigError:  # two lanes that probe, or a method that screens, with an allocator that works in rounds
         return
     straight, resumed = (Loop(make(5), make_dynamic_sampling(gate), group) for _ in range(2))
     for number in range(20):

@@ -11,17 +11,17 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.sampling.presets import is_preset
+from rollwise.state import LONGEST_NAME
 
 _PATHS = ("model", "profile", "data", "eval_data")
 """Relative to the plan's file; {name} and {seed} stand for the plan's and the run's own."""
 _NAMES = ("task", "curriculum", "gate", "allocator", "reward")
-_LONGEST_NAME = 200  # of the 255 bytes that a file's name may have: logs are called NAME-seed12.json
 
 
 def check_folder_name(whose: str, name: str) -> None:
     """Refuse a name that can't be one folder's, or that would lie elsewhere."""
-    if not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST_NAME or {*"/\\\0"} & {*name} or name[0] == ".":
-        remedy = f"give one of at most {_LONGEST_NAME} bytes, without slashes and a dot at its beginning"
+    if not 0 < len(name.encode("utf-8", "replace")) <= LONGEST_NAME or {*"/\\\0"} & {*name} or name[0] == ".":
+        remedy = f"give one of at most {LONGEST_NAME} bytes, without slashes and a dot at its beginning"
         raise ConfigError(f"{whose} name becomes a folder's, and {name!r} can't be one; {remedy}")
 
 

@@ -212,9 +212,10 @@ class ActorCurator(
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.square, self.steps_told = float(state["square"]), int(state["steps_told"])
-        same = (decode_array(state[name]).shape == getattr(self, name).shape for name in ("theta", "mean"))
+        kept = {name: decode_array(state[name]) for name in ("theta", "mean", "inverse_scale")}
+        same = (kept[name].shape == getattr(self, name).shape for name in ("theta", "mean"))
         if all(same):  # else of vectors of another length: it begins anew
-            for name in ("theta", "mean", "inverse_scale"):
-                setattr(self, name, decode_array(state[name]))
+            for name, array in kept.items():
+                setattr(self, name, array)
             self._set_features()
         super().load_own_state(state, added)

@@ -14,7 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
-from rollwise.options import Count, Positive, Share, check_mapping
+from rollwise.options import Count, Positive, Share, as_floats, check_mapping
 from rollwise.pool import PromptPool
 
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -95,10 +95,7 @@ class Selector(
     def _acquired(self, mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
         """The acquisition's scores, (K,), checked."""
         given = self.acquire(mean, uncertainty, variance)
-        try:
-            scores = np.asarray(given, dtype=np.float64) + 0.0  # -0.0 has the bits of a great number
-        except (TypeError, ValueError):
-            scores = np.empty(0)
+        scores = as_floats(given) + 0.0  # -0.0 has the bits of a great number
         finite = self.draw == "top" or np.isfinite(scores).all()
         if scores.shape != mean.shape or np.isnan(scores).any() or (scores < 0).any() or not finite:
             raise ConfigError(

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.options import Declared, shown
+from rollwise.options import Declared, as_floats, shown
 from rollwise.pool import PromptPool
 
 Predicts = Literal["pass-rate", "variance"]
@@ -189,10 +189,7 @@ class Judge(Declared):
 def predictions_of(judge: Judge, candidates: Prompts) -> np.ndarray:
     """What a judge predicts, (K,) float64, NaN where it has nothing to say; `ConfigError` if that is anything else."""
     said = judge.predict(candidates)
-    try:
-        values = np.asarray(said, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty((0, 0))
+    values = as_floats(said)
     if values.shape != (len(candidates),):
         raise ConfigError(
             f"{type(judge).__name__}.predict must give {len(candidates)} numbers, one a prompt and NaN where it has "

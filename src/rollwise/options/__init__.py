@@ -6,6 +6,7 @@ listings, documents and saved states read the same declaration (`options_of`). A
 
 from rollwise.options.checks import (
     Range,
+    as_floats,
     check_ids,
     check_mapping,
     check_name,
@@ -62,6 +63,7 @@ __all__ = [
     "Share",
     "Temperature",
     "Weight",
+    "as_floats",
     "check_fields",
     "check_ids",
     "check_mapping",

@@ -31,6 +31,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def as_floats(given: Any) -> np.ndarray:
+    """What a function of a user's gave, as float64; an empty array (0, 0) where it holds anything but numbers."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty((0, 0))
+
+
 def _is_number(value: Any, *, whole: bool) -> bool:
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     return isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)

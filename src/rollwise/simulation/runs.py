@@ -17,10 +17,7 @@ from rollwise.renamed import with_new_names
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.one_run import options_of, run_one
 from rollwise.simulation.worlds import idle_mark, sizes, world_of
-from rollwise.state import make_folder, write_atomically
-
-LONGEST_NAME = 200
-"""Most bytes of a method's name, of the 255 that a file's may have."""
+from rollwise.state import LONGEST_NAME, make_folder, write_atomically
 
 
 def run_all(

@@ -321,7 +321,7 @@ def test_the_gate_chooses_as_the_decoder_does() -> None:
 
 
 def three_states(middle: float, **changes: Any) -> Scored:
-    """Success with chance p of a prompt, which the head knows exactly; whoever fails has the middle reward."""
+    """Rollouts that succeed with their prompt's chance p, which the head knows; a failure gets the middle reward."""
     rng, prompts, n = np.random.default_rng(0), 50, 4000
     prompt = np.arange(n) % prompts
     chances = (np.arange(prompts) + 0.5) / prompts

@@ -25,7 +25,7 @@ from rollwise.estimators import (
 from rollwise.estimators.references import pass_rate_columns
 from rollwise.judges import Judge, Prompts, make_judge
 from rollwise.judges.base import predictions_of
-from rollwise.options import Declared, Schedule
+from rollwise.options import Declared, Schedule, as_floats
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
@@ -198,11 +198,7 @@ def checked_rates(source: ImplicitEvidence, slots: np.ndarray, rates: np.ndarray
     found = source.rates(slots, rates)
     if found is None:
         return None
-    try:
-        implied = np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
-        implied = np.empty(0)
-    low, high = -_ROUNDING, 1.0 + _ROUNDING
+    implied, low, high = as_floats(found), -_ROUNDING, 1.0 + _ROUNDING
     if implied.shape != (n,) or np.nanmin(implied, initial=0.0) < low or np.nanmax(implied, initial=1.0) > high:
         raise ConfigError(
             f"{type(source).__name__}.rates must give {n} numbers in [0, 1] (NaN: nothing is known), got {found!r:.80}"

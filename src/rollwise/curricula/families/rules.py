@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError
+from rollwise.options import as_floats
 from rollwise.plugins import Registry
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import LARGEST_ADVANTAGE
@@ -59,10 +60,7 @@ def rule_name(given: Any) -> str:
 
 def checked_numbers(option: str, given: Any, n: int, *, least: float = -np.inf) -> np.ndarray:
     """What a user's function gave as (n,) numbers from `least` to 1e12; `ConfigError` if it is anything else."""
-    try:
-        numbers = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty((0, 0))
+    numbers = as_floats(given)
     if numbers.shape != (n,) or not (np.abs(numbers) <= LARGEST_ADVANTAGE).all() or (numbers < least).any():
         bound = "" if least == -np.inf else f" >= {least:g}"
         raise ConfigError(f"{option} must give {n} finite numbers{bound}, of at most 1e12, got {str(given)[:80]}")
