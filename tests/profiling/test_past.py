@@ -66,6 +66,17 @@ def test_a_column_of_answers_may_be_nested_and_must_be_there(tmp_path: Path) -> 
         profile(tmp_path, rows, answer_column="anwser")
 
 
+def test_thirty_categories_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    """A log with 5,000 categories filled 5,000 lines. All are in profile.json."""
+    rows = [group(1, f"p{n}", [1, 0], category=f"c{n:02}") for n in range(33)]
+    rows += [group(1, f"q{n}", [1, 0], category=f"c{n:02}") for n in range(5, 33)]
+    numbers = profile(tmp_path, rows)
+    text = shown(numbers)
+    assert len(numbers["categories"]) == 33
+    assert [f"c{n:02}" in text for n in range(33)] == [n < 2 or n >= 5 for n in range(33)]
+    assert "3 categories with fewer prompts are in profile.json" in text
+
+
 def test_the_numbers_by_hand(tmp_path: Path) -> None:
     """Prompt a: 1 of 12, b: 9 of 12. Contrast in 2 of 6 groups, 80 of the 320 tokens; of the other 240, 160 failed."""
     numbers = profile(tmp_path, ROWS)

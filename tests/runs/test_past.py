@@ -203,6 +203,25 @@ def test_a_prompt_that_came_twice_in_a_step_has_two_groups(tmp_path: Path) -> No
     assert [len(group.rewards) for group in past.groups] == [2] * 10
 
 
+def test_groups_that_were_cut_have_no_cut_off_rollouts_of_others(tmp_path: Path) -> None:
+    """Where one row did not say whether it was cut off, the others' answers moved up by one."""
+    rows = [{"step": 0, "prompt": f"p{n}", "completion": "x", "reward": 0.0, "truncated": True} for n in (1, 1, 2, 2)]
+    rows += [{"step": 0, "prompt": "p3", "completion": "x", "reward": 0.0, "truncated": cut} for cut in (0, 0, 1, 1)]
+    rows[4]["truncated"] = None
+    groups = read_past(write_jsonl(tmp_path / "past.jsonl", rows)).groups
+    assert [group.truncated for group in groups] == [[True, True], [True, True], [], []]
+
+
+def test_a_torn_last_line_is_noted(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "past.jsonl", completion_rows())
+    whole = len(path.read_text().splitlines())
+    path.write_text(path.read_text() + '{"step": 10, "pro')
+    past = read_past(path)
+    assert past.groups == read_past(as_jsonl(tmp_path / "whole")).groups
+    note = f"past.jsonl has a torn last line ({whole + 1}), still being written or cut off; it was left out."
+    assert past.notes == [note]
+
+
 def test_a_row_that_is_a_group_is_one_whatever_others_its_prompt_has(tmp_path: Path) -> None:
     """Two groups without contrast are not one with it, in a step and in a log without steps; one of 4 is not cut."""
     groups = [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0, 1.0, 1.0]]

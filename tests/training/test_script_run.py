@@ -83,12 +83,14 @@ def test_another_run_in_the_folder_puts_the_first_aside_whole(tmp_path: Path) ->
     assert config_of(tmp_path)["curriculum"] == "uniform"
 
 
-def test_a_config_of_ones_own_is_kept(tmp_path: Path) -> None:
-    RunFolder(tmp_path).write_config({"task": "mine"})
+@pytest.mark.parametrize("own", [{"task": "mine"}, ["mine"]])
+def test_a_config_of_ones_own_is_kept(own: object, tmp_path: Path) -> None:
+    """Also one that is no mapping, which ended the run in a traceback."""
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(own))
     trainer = make_trainer(tmp_path / "checkpoints", max_steps=1)
     Recorder(tmp_path).attach(trainer)
     trainer.train()
-    assert config_of(tmp_path) == {"task": "mine"}
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == own
 
 
 def test_one_recorder_a_trainer(tmp_path: Path) -> None:

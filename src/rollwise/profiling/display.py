@@ -16,6 +16,7 @@ from rollwise.profiling.suspects import MEANINGS
 
 _BAR = 40
 _SUSPECTS_SHOWN = 5
+_CATEGORIES_SHOWN = 30
 
 
 def show(numbers: Mapping[str, Any], console: Console) -> None:
@@ -108,13 +109,18 @@ def _categories(numbers: Mapping[str, Any], console: Console) -> None:
     unit = numbers["tokens"].get("unit", "tokens")
     for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", unit):
         table.add_column(name, justify="left" if name == "category" else "right")
-    for name, line in numbers["categories"].items():
+    lines = numbers["categories"]
+    shown = sorted(sorted(lines, key=lambda name: -int(lines[name]["prompts"]))[:_CATEGORIES_SHOWN])
+    for name in shown:
+        line = lines[name]
         solved, hopeless = (f"{line[k]['share']:.2f} {_short_interval(line[k])}" for k in ("solved", "hopeless"))
         table.add_row(
             escape(name), f"{line['prompts']:,} of {line['population']:,}", f"{line['pass_rate']:.3f}",
             solved, hopeless, f"{line['effective']:.3f}", f"{line['tokens']:.1f}",
         )  # fmt: skip
     console.print(table)
+    if more := len(lines) - len(shown):
+        console.print(f"{more:,} categories with fewer prompts are in profile.json")
 
 
 def _cost(numbers: Mapping[str, Any], console: Console) -> None:

@@ -130,7 +130,10 @@ class RunFolder:
     @property
     def takes_script(self) -> bool:
         """Whether a script's run may write its `config.yaml`: there is none, or it is a script's."""
-        return not self.config.exists() or (read_yaml(self.config) or {}).get("kind") == SCRIPT
+        if not self.config.exists():
+            return True
+        config = read_yaml(self.config)
+        return isinstance(config, dict) and config.get("kind") == SCRIPT
 
     def write_model(self, facts: Mapping[str, Any]) -> None:
         """Write `model.json`, which model training begins with (`made_by`), atomically."""

@@ -86,7 +86,9 @@ def enumeration(items: Sequence[object], more: int = 0) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(
+    path: Path, faults: Faults | None = None, torn: Faults | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Stream (line number from 1, object) from a file of one JSON object a line.
 
     A malformed last line is one that is still being written, or whose writer was killed: it is left out. Blank lines
@@ -95,6 +97,7 @@ def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[
     Args:
         path: The file.
         faults: Where malformed lines are noted, also the last, before reading goes on; None to raise.
+        torn: Where a malformed last line is noted, and no other; `faults` unless given.
 
     Raises:
         StateFileError: Without `faults`: a line other than the last is not a JSON object, or the file can't be read.
@@ -115,9 +118,11 @@ def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[
         if faults is None:
             raise StateFileError(f"{path} can't be read: {error.strerror}") from error
         faults.add_file(path.name, f"can't be read ({error.strerror})")
-    if pending is not None and faults is not None:
-        torn = f"has a torn last line ({pending[0]}), still being written or cut off; it was left out"
-        faults.add_file(path.name, torn)
+    noted = faults if torn is None else torn
+    if pending is not None and noted is not None:
+        noted.add_file(
+            path.name, f"has a torn last line ({pending[0]}), still being written or cut off; it was left out"
+        )
 
 
 def read_lines_at(path: Path, numbers: set[int]) -> dict[int, dict[str, Any]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.runs.lines import enumeration
+from rollwise.runs.lines import Faults, enumeration
 from rollwise.runs.names import ROLLOUTS_FILE
 from rollwise.runs.past_columns import KINDS, Columns, Kind, Line, RowReader, kind_of, prompt_id
 from rollwise.runs.rows import ENDINGS, read_rows
@@ -52,8 +52,9 @@ class PastGroup:
             self.sizes += [1] * len(line.rewards) if unit == "rollouts" else [len(t) for t in line.texts or []]
 
     def cut_into(self, size: int) -> list[PastGroup]:
-        """Groups of `size` rollouts, in order."""
+        """Groups of `size` rollouts, in order; a list that some of the rollouts lack is left out."""
         lists: list[list[Any]] = [self.rewards, self.sizes, self.texts, self.truncated]
+        lists = [own if len(own) == len(self.rewards) else [] for own in lists]
         starts = range(0, len(self.rewards), size)
         return [PastGroup(self.prompt_id, self.step, *(own[at : at + size] for own in lists)) for at in starts]
 
@@ -113,11 +114,11 @@ def read_past(path: str | Path, columns: Columns | None = None) -> PastRollouts:
     """
     place, columns = Path(path), columns or Columns()
     files = _find_files(place)
-    log = _Log(columns)
+    log, torn = _Log(columns), Faults()
     before: list[Any] = []
     repeated: list[str] = []
     for file in files:
-        rows = [(f"{file}, {at}", row) for at, row in read_rows(file)]
+        rows = [(f"{file}, {at}", row) for at, row in read_rows(file, torn)]
         contents = [(row.get("prompt"), row.get("completion")) for _, row in rows] if len(files) > 1 else []
         if contents and contents == before and all(text is not None for _, text in contents):
             repeated.append(file.name)
@@ -126,7 +127,7 @@ def read_past(path: str | Path, columns: Columns | None = None) -> PastRollouts:
         log.read(rows)
     if not log.lines:
         raise ConfigError(f"{str(place)!r} has no rollouts; give a log with a row for each completion or group")
-    notes = []
+    notes = torn.sentences()
     if repeated:  # TRL writes its last batch at every logged step, also where no new one was generated
         names = enumeration(repeated[:3], len(repeated) - len(repeated[:3]))
         notes.append(f"{names} repeat the completions of the file before, and are counted once")

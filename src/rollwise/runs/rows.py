@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.parquet import import_pyarrow
-from rollwise.runs.lines import read_json_lines
+from rollwise.runs.lines import Faults, read_json_lines
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 Row = dict[str, Any]
@@ -19,10 +19,11 @@ Row = dict[str, Any]
 csv.field_size_limit(2**31 - 1)  # a completion may be longer than the 131,072 characters of the default
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, Row]]:
+def read_rows(path: Path, torn: Faults | None = None) -> Iterator[tuple[str, Row]]:
     """Stream (place, row) from a file, its kind known by its ending.
 
-    A place is "line 3" or "row 3", from 1. Values of a .csv file are text, and empty ones None.
+    A place is "line 3" or "row 3", from 1. Values of a .csv file are text, and empty ones None. A torn last line of a
+    .jsonl file is left out, and noted in `torn`.
 
     Raises:
         ConfigError: another ending, or the file can't be read as what it ends in.
@@ -31,7 +32,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """
     ending = path.suffix.lower()
     if ending in (".jsonl", ".ndjson"):
-        for number, row in read_json_lines(path):
+        for number, row in read_json_lines(path, torn=torn):
             yield f"line {number}", row
     elif ending == ".json":
         yield from _read_list(path)
