@@ -13,7 +13,8 @@ import pytest
 import rollwise as rw
 from rollwise.errors import StateFileError
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.lines import clean, read_log
+from rollwise.runs.lines import clean
+from rollwise.runs.log_ends import read_log
 from rollwise.training.config import TrainConfig
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.pool import PromptPool
-from rollwise.runs.lines import Faults
+from rollwise.runs.lines import Faults, read_facts
 from rollwise.runs.names import DATA_FILE, POOL_FILE
 from rollwise.state import write_atomically
 
@@ -85,15 +85,7 @@ def write_pool_facts(folder: Path, facts: PoolFacts) -> None:
 
 def read_pool_facts(folder: Path, faults: Faults | None = None) -> PoolFacts | None:
     """The facts; None where the file is absent, as of older runs, or damaged, which `faults` then names."""
-    path = folder / POOL_FILE
-    if not path.exists():
-        return None
-    try:
-        return _checked(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        if faults is not None:
-            faults.add_file(POOL_FILE, f"can't be read ({error})")
-        return None
+    return read_facts(folder / POOL_FILE, _checked, Faults() if faults is None else faults)
 
 
 def _checked(found: dict[str, Any]) -> PoolFacts:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.runs.lines import clean, keep_until, read_log, refuse_samples
+from rollwise.runs.lines import clean, refuse_samples
 from rollwise.runs.lock import lock_file
-from rollwise.runs.log_ends import Totals, end_of, holds, read_record
+from rollwise.runs.log_ends import Totals, end_of, holds, keep_until, read_log, read_record
 from rollwise.runs.names import (
     CHECKPOINTS,
     CONFIG_FILE,

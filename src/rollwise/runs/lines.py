@@ -7,20 +7,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.runs.names import DATA_HASH
-from rollwise.state import naming
 
 Line = dict[str, Any]
+T = TypeVar("T")
 
 # So many line numbers are named for each kind of damage; the rest is counted.
-MOST_NAMED = 12
-NOT_JSON = "not valid JSON"
-NOT_AN_OBJECT = "not a JSON object"
+_MOST_NAMED = 12
 
 
 class Faults:
@@ -48,7 +46,7 @@ class Faults:
         key = file, what
         self._counts[key] = self._counts.get(key, 0) + 1
         named = self._lines.setdefault(key, [])
-        if len(named) < MOST_NAMED:
+        if len(named) < _MOST_NAMED:
             named.append(number)
 
     def add_file(self, file: str, what: str) -> None:
@@ -155,10 +153,10 @@ def parse_line(line: bytes) -> tuple[dict[str, Any] | None, tuple[str, str] | No
     try:
         row = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        return None, (NOT_JSON, f"is not valid JSON ({error})")
+        return None, ("not valid JSON", f"is not valid JSON ({error})")
     if isinstance(row, dict):
         return row, None
-    return None, (NOT_AN_OBJECT, f"holds a {type(row).__name__}, not an object")
+    return None, ("not a JSON object", f"holds a {type(row).__name__}, not an object")
 
 
 def _note(path: Path, fault: tuple[int, str, str], faults: Faults | None) -> None:
@@ -166,6 +164,24 @@ def _note(path: Path, fault: tuple[int, str, str], faults: Faults | None) -> Non
     if faults is None:
         raise StateFileError(f"{path}, line {number}: {detail}; mend or delete that line")
     faults.add_line(path.name, number, what)
+
+
+def read_facts(path: Path, parse: Callable[[Any], T], faults: Faults | None, *, remedy: str = "delete it") -> T | None:
+    """What `parse` makes of a file of JSON; None where it is not there, or is damaged and `faults` is given.
+
+    Raises:
+        StateFileError: It can't be read, and there is no `faults` to note that.
+    """
+    if not path.exists():
+        return None
+    try:
+        return parse(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ConfigError) as error:
+        reason = f"can't be read ({error})"
+        if faults is None:
+            raise StateFileError(f"{path} {reason}; {remedy}") from error
+        faults.add_file(path.name, reason)
+        return None
 
 
 def lines_by_id(path: Path, list_column: str, *, mend: bool) -> dict[str, Line]:
@@ -258,47 +274,3 @@ def clean(value: Any) -> Any:
     if isinstance(value, float):
         return (round(value, 3) if abs(value) > 1e4 else float(f"{value:.7g}")) if np.isfinite(value) else None
     return value if isinstance(value, str | int | bool) or value is None else str(value)
-
-
-def read_log(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every line of a log with what it says; not the last one if the run was killed while it wrote it.
-
-    A log that is not there has none.
-
-    Raises:
-        StateFileError: a line other than the last is damaged.
-    """
-    if not path.exists():
-        return
-    with open(path, "rb") as source:  # a line may be torn within a character
-        for number, raw in enumerate(source, start=1):
-            try:
-                text = raw.decode("utf-8")
-                line = json.loads(text)
-                int(line["step"])
-            except (ValueError, KeyError, TypeError) as error:
-                if raw.endswith(b"\n"):
-                    raise StateFileError(
-                        f"{str(path)!r}, line {number} is damaged: {error!r}; mend that line, or delete it"
-                    ) from error
-                return
-            yield text, line
-
-
-def keep_until(path: Path, step: int) -> tuple[str, dict[str, Any]]:
-    """Rewrite a log, if it is there, without the lines after `step`; the last line kept, empty if there is none."""
-    kept: str = ""
-    last: dict[str, Any] = {}
-    if not path.exists():
-        return kept, last
-    scratch = path.with_name(f".{path.name}.tmp")
-    with naming(path, scratch=scratch):
-        with open(scratch, "w", encoding="utf-8") as target:
-            for text, line in read_log(path):
-                if int(line["step"]) <= step:
-                    kept, last = text if text.endswith("\n") else text + "\n", line
-                    target.write(kept)
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(scratch, path)
-    return kept, last

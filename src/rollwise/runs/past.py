@@ -15,7 +15,7 @@ from typing import Any
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.runs.lines import Faults, enumeration
 from rollwise.runs.names import ROLLOUTS_FILE
-from rollwise.runs.past_columns import KINDS, Columns, Kind, Line, RowReader, kind_of, prompt_id
+from rollwise.runs.past_columns import KINDS, Columns, Kind, Line, RowReader, prompt_id
 from rollwise.runs.rows import ENDINGS, read_rows
 
 _Placed = tuple[str, Mapping[str, Any]]
@@ -166,7 +166,6 @@ class _Log:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.reader: RowReader | None = None
-        self.kind: Kind = "rows"
         self.lines: list[Line] = []
         self.left_out = self.again = 0
 
@@ -174,11 +173,9 @@ class _Log:
         """Read a file's rows; tickets of another file are others, whatever their names."""
         lines = []
         for place, row in rows:
-            if self.reader is None:
-                self.kind = kind_of(row)
-                self.reader = RowReader(self.columns, row, place, self.kind)
+            self.reader = self.reader or RowReader(self.columns, row, place)
             lines.append(self.reader.read(place, row))
-        if self.kind == "run":
+        if self.reader and self.reader.kind == "run":
             lines, left_out, again = _merge_screened(lines)
             self.left_out, self.again = self.left_out + left_out, self.again + again
         self.lines += lines
@@ -186,14 +183,14 @@ class _Log:
     def past(self, path: Path, notes: list[str]) -> PastRollouts:
         """All of it, as groups."""
         assert self.reader is not None
-        lines = self.lines
+        lines, reader, kind = self.lines, self.reader, self.reader.kind
         if self.again:
             few = f"groups with the ticket and prompt of a later line are left out ({self.again})"
             notes.append(f"{few}; give the logs of several runs as files of one folder")
-        ids = _ids(lines, given=self.reader.id_is_given)
+        ids = _ids(lines, given=reader.id_is_given)
         unit = next((u for u, has in _units(lines) if has), "rollouts")
-        has_steps = "step_column" in self.reader.names
-        parts = self._groups(ids, unit, has_steps)
+        has_steps = "step_column" in reader.names
+        parts = self._groups(ids, unit, has_steps, in_groups=kind == "run")
         if all(len(group.rewards) < 2 for group in parts):
             raise ConfigError(
                 f"{str(path)!r}: no prompt has two rollouts" + " in a step" * has_steps + ", so no group has contrast; "
@@ -204,25 +201,25 @@ class _Log:
             prompts.setdefault(id_, id_ if line.prompt is None else line.prompt)
         return PastRollouts(
             path=path,
-            kind=self.kind,
+            kind=kind,
             groups=sorted((g for g in parts if g.rewards), key=lambda g: g.step),
             prompts=prompts,
-            columns={} if self.kind == "run" else _other_columns(lines, ids, self.reader.used()),
+            columns={} if kind == "run" else _other_columns(lines, ids, set(reader.names.values())),
             categories=_categories(lines, ids, notes),
             has_steps=has_steps,
             unit=unit,
-            lanes=frozenset(str(line.row.get("lane")) for line in lines) if self.kind == "run" else frozenset(),
+            lanes=frozenset(str(line.row.get("lane")) for line in lines) if kind == "run" else frozenset(),
             left_out=self.left_out,
             notes=notes,
         )
 
-    def _groups(self, ids: list[str], unit: str, has_steps: bool) -> list[PastGroup]:
+    def _groups(self, ids: list[str], unit: str, has_steps: bool, *, in_groups: bool) -> list[PastGroup]:
         """Rows that are groups, then completions by step and prompt."""
         parts: list[PastGroup] = []
         joined: dict[Any, PastGroup] = {}
         for line, id_ in zip(self.lines, ids, strict=True):
             group = PastGroup(id_, line.step or 0)
-            if self.kind == "run" or len(line.rewards) != 1:
+            if in_groups or len(line.rewards) != 1:
                 parts.append(group)
             else:
                 group = joined.setdefault((group.step, id_), group)

@@ -112,18 +112,18 @@ class RowReader:
         columns: what the user says they are called.
         first: the first row.
         place: where it stands.
-        kind: what wrote it.
 
     Raises:
         ConfigError: a column that is named, or the one of rewards, is not there.
     """
 
-    def __init__(self, columns: Columns, first: Mapping[str, Any], place: str, kind: Kind) -> None:
+    def __init__(self, columns: Columns, first: Mapping[str, Any], place: str) -> None:
+        self.kind = kind_of(first)
         given = {f.name: getattr(columns, f.name) for f in fields(Columns)}
         for option, name in given.items():
             if name is not None and value_at(first, name) is ...:
                 raise ConfigError(f"{place}: no {name!r} (--{option}); it has {', '.join(first)}")
-        if kind == "trl" and given["reward_column"] is None:
+        if self.kind == "trl" and given["reward_column"] is None:
             given["reward_column"] = _rewards_of_trl(first, place)
         self.names: dict[str, str] = {}
         for what, usual in USUAL.items():
@@ -134,7 +134,6 @@ class RowReader:
             raise ConfigError(_lacking("reward_column", "rewards", place, first))
         if "prompt_column" not in self.names and "id" not in self.names:
             raise ConfigError(_lacking("prompt_column", "prompts", place, first))
-        self.kind = kind
         self.id_is_given = given["id"] is not None or self.names.get("id") == "prompt_id"
 
     def read(self, place: str, row: Mapping[str, Any]) -> Line:
@@ -164,10 +163,6 @@ class RowReader:
             truncated=None if cut is None else [self._was_cut(value, place) for value in cut],
             row=row,
         )
-
-    def used(self) -> set[str]:
-        """The names of the columns that are read."""
-        return set(self.names.values())
 
     def _named(self, what: str, place: str) -> str:
         return f"{place}: {self.names.get(what)!r}"

@@ -10,7 +10,6 @@ gets an error.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.renamed import with_new_names
 from rollwise.runs.data_file import PoolFacts, read_pool_facts
-from rollwise.runs.lines import Faults, read_json_lines, refuse_samples
+from rollwise.runs.lines import Faults, read_facts, read_json_lines, refuse_samples
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.solved import SolvedRule
 from rollwise.tickets.outcome import RewardSpec
@@ -164,7 +163,7 @@ def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
     if not (folder / METRICS_FILE).exists():
         refuse_samples(folder, config)
     metrics = _read_metrics(folder / METRICS_FILE, faults)
-    start = _read_start(folder / MODEL_FILE, faults)
+    start = read_facts(folder / MODEL_FILE, _start_of, faults)
     rewards = read_rewards(folder / REWARDS_FILE, faults)
     pool = read_pool_facts(folder, faults)
     return RunData(folder, config, text, metrics, start, rewards, pool)
@@ -217,17 +216,7 @@ def _no_config(path: Path, reason: str, faults: Faults | None) -> dict[str, Any]
     return {}
 
 
-def _read_start(path: Path, faults: Faults | None) -> str | None:
-    if not path.exists():
-        return None
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = f"can't be read ({error})"
-        if faults is None:
-            raise StateFileError(f"{path} {reason}; delete it") from error
-        faults.add_file(path.name, reason)
-        return None
+def _start_of(facts: Any) -> str | None:
     digest = facts.get("weights_digest") if isinstance(facts, dict) else None
     return digest if isinstance(digest, str) else None
 
@@ -238,17 +227,8 @@ def read_rewards(path: Path, faults: Faults | None = None) -> RewardSpec | None:
     Raises:
         StateFileError: It can't be read, and there is no `faults` to note that.
     """
-    if not path.exists():
-        return None
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        return RewardSpec(**facts)
-    except (OSError, ValueError, TypeError, ConfigError) as error:
-        reason = f"can't be read ({error})"
-        if faults is None:
-            raise StateFileError(f"{path} {reason}; delete it, and what is solved will be guessed") from error
-        faults.add_file(path.name, reason)
-        return None
+    remedy = "delete it, and what is solved will be guessed"
+    return read_facts(path, lambda facts: RewardSpec(**facts), faults, remedy=remedy)
 
 
 def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:
@@ -267,7 +247,7 @@ def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:
                 raise StateFileError(f"{path}, line {number}: {reason}; mend or delete that line")
             faults.add_line(path.name, number, "no whole number as step")
             continue
-        row = {key: _number(value) for key, value in raw.items() if _is_number(value)}
+        row = {key: _number(value) for key, value in raw.items() if isinstance(value, int | float)}
         # A late evaluation's line joins its step; a training step before the last one means that the run was resumed.
         if is_training_line(row):
             if step < last_trained:
@@ -286,10 +266,6 @@ def _as_columns(rows: dict[int, dict[str, float]]) -> dict[str, FloatArray]:
                 columns[key] = np.full(len(steps), np.nan)
             columns[key][i] = value
     return columns
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
 
 
 def _number(value: int | float) -> float:

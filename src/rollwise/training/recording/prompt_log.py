@@ -13,7 +13,7 @@ import numpy as np
 from rollwise.pool import PromptPool
 from rollwise.runs.data_file import pool_facts, write_pool_facts
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.lines import read_log
+from rollwise.runs.log_ends import read_log
 
 LONGEST_TEXT = 80
 """Texts longer than this are answers or solutions, not names of something."""
