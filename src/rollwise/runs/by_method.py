@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rollwise.errors import ConfigError, RollwiseError
 from rollwise.runs.reading import RunData, read_run
@@ -159,11 +160,7 @@ def _identity(run: RunData, varied: Sequence[str]) -> str:
     config = run.config
     if not isinstance(config.get("curriculum"), str):
         return f"folder {_place(run)}"
-    gate = config.get("gate") if config.get("gate") != "none" else None
-    parts = [config["curriculum"], config.get("curriculum_options") or {}, gate]
-    parts += [config.get("gate_options") or {}] if gate else []
-    if config.get("allocator", "none") != "none":
-        parts += [config["allocator"], config.get("allocator_options") or {}]
+    parts = [(kind, config[kind], config.get(f"{kind}_options") or {}) for kind in _kinds(config)]
     return _as_text([*parts, *([key, config[key]] for key in varied if key in config)])
 
 
@@ -171,14 +168,14 @@ def _label(run: RunData, varied: Sequence[str]) -> str:
     config = run.config
     if not isinstance(config.get("curriculum"), str):
         return _place(run).name or run.name
-    label = config["curriculum"] + _bracketed(config.get("curriculum_options"))
-    gate = config.get("gate")
-    if isinstance(gate, str) and gate != "none":
-        label += f" + {gate}{_bracketed(config.get('gate_options'))}"
-    allocator = config.get("allocator")
-    if isinstance(allocator, str) and allocator != "none":
-        label += f" + {allocator}{_bracketed(config.get('allocator_options'))}"
+    named = (f"{config[kind]}{_bracketed(config.get(f'{kind}_options'))}" for kind in _kinds(config))
+    label = " + ".join(named)
     return ", ".join([label, *(f"{key}={_short(config[key])}" for key in varied if key in config)])
+
+
+def _kinds(config: Mapping[str, Any]) -> list[str]:
+    """Which of curriculum, gate and allocator a run had."""
+    return [kind for kind in ("curriculum", "gate", "allocator") if config.get(kind) not in (None, "none")]
 
 
 def _place(run: RunData) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.options import check_whole
 from rollwise.runs.evaluations import read_sets
 from rollwise.runs.lines import Faults
-from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
+from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE, METRICS_FILE
 from rollwise.runs.reading import RunData, read_run
 from rollwise.yaml_file import read_yaml
 
-COMPARISON_FILE = "comparison.yaml"
 RUNS_FOLDER = "runs"
 # A run's folder that names its seed: `seed3`, `bots-seed3`.
 SEED = re.compile(r"[-_]?seed[-_]?(\d+)$")
@@ -85,12 +84,6 @@ class RunSet:
     tune: RunSet | None = None
 
 
-@dataclass
-class _Collected:
-    runs: Runs = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-
-
 def read_comparison(folder: str | Path) -> RunSet:
     """Read a comparison's folder: `comparison.yaml`, and `runs/METHOD/seedS/` for each of its methods and seeds.
 
@@ -107,9 +100,9 @@ def read_comparison(folder: str | Path) -> RunSet:
     name = str(plan.get("name") or folder.resolve().name)
 
     def read(seeds: Sequence[int], title: str) -> RunSet:
-        found = _collect_all(folder / RUNS_FOLDER, methods, seeds)
-        problems = (*found.problems, *unlike_runs(found.runs, by_seed=_varies_start(plan)))
-        return RunSet(title, found.runs, baseline, oracle, budget, problems)
+        runs, problems = _collect(folder / RUNS_FOLDER, methods, seeds)
+        unlike = unlike_runs(runs, by_seed=_varies_start(plan))
+        return RunSet(title, runs, baseline, oracle, budget, (*problems, *unlike))
 
     reported = read(report, name)
     strangers = _strangers(folder / RUNS_FOLDER, methods, (*report, *tune))
@@ -161,15 +154,27 @@ def plan_of(run: Path) -> dict[str, Any] | None:
     return None if path is None or not SEED.search(place.name) or not path.is_file() else _read_plan(path)
 
 
-def _collect_all(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> _Collected:
-    """The runs of these methods and seeds below a comparison's folder of runs."""
-    found = _Collected(runs={method: {} for method in methods})
-    for method in methods:
-        waiting = [seed for seed in seeds if not _collect(found, folder / method / f"seed{seed}", method, seed)]
+def _collect(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> tuple[Runs, list[Problem]]:
+    """The runs of these methods and seeds below a comparison's folder of runs, and what is wrong with others."""
+    runs: Runs = {method: {} for method in methods}
+    problems: list[Problem] = []
+    for method, own in runs.items():
+        waiting = []
+        for seed in seeds:
+            path = folder / method / f"seed{seed}"
+            if (path / METRICS_FILE).exists():
+                try:
+                    own[seed] = read_run(path)
+                except RollwiseError as error:
+                    problems.append(Problem(method, seed, "damaged", f"it is left out: {error}"))
+            elif (path / CONFIG_FILE).exists():
+                problems.append(Problem(method, seed, "missing", "it has begun, but has no line of metrics yet"))
+            else:
+                waiting.append(str(seed))
         if waiting:
-            named = f"seed{'s' if len(waiting) > 1 else ''} {', '.join(map(str, waiting))}"
-            found.problems.append(Problem(method, None, "waiting", f"{named}: not begun"))
-    return found
+            named = f"seed{'s' if len(waiting) > 1 else ''} {', '.join(waiting)}"
+            problems.append(Problem(method, None, "waiting", f"{named}: not begun"))
+    return runs, problems
 
 
 def unlike_runs(runs: Runs, *, by_seed: bool = False) -> list[Problem]:
@@ -253,13 +258,7 @@ def _check_plan(
     for role, name in (("baseline", baseline), ("oracle", oracle)):
         if (name is not None or role == "baseline") and str(name) not in names:
             raise ConfigError(f"{path}: {role} {name!r} is none of the methods {names}")
-    return (
-        names,
-        seeds,
-        str(baseline),
-        None if oracle is None else str(oracle),
-        _tokens(plan, path),
-    )
+    return names, seeds, str(baseline), None if oracle is None else str(oracle), _tokens(plan, path)
 
 
 def _tokens(plan: Mapping[str, Any], path: Path) -> float | None:
@@ -270,20 +269,6 @@ def _tokens(plan: Mapping[str, Any], path: Path) -> float | None:
     if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not tokens > 0:
         raise ConfigError(f"{path}: 'budget' must be {{tokens: N}} with N > 0, got {budget!r}")
     return float(tokens)
-
-
-def _collect(found: _Collected, path: Path, method: str, seed: int) -> bool:
-    """Take in a run; whether it has begun."""
-    if not (path / METRICS_FILE).exists():
-        if not (path / CONFIG_FILE).exists():
-            return False
-        found.problems.append(Problem(method, seed, "missing", "it has begun, but has no line of metrics yet"))
-        return True
-    try:
-        found.runs[method][seed] = read_run(path)
-    except RollwiseError as error:
-        found.problems.append(Problem(method, seed, "damaged", f"it is left out: {error}"))
-    return True
 
 
 def _strangers(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> list[Problem]:
