@@ -183,9 +183,10 @@ def test_an_unknown_key_is_refused() -> None:
         ({"reward_spec": [0, 1]}, "data.rollwise.reward_spec must be a mapping"),
         ({"curriculum_options": ["seed"]}, "data.rollwise.curriculum_options must be a mapping"),
         ({"columns": "level"}, "data.rollwise.columns must be a mapping"),
+        ("bots", "data.rollwise must be a mapping, got 'bots'"),
     ],
 )
-def test_what_is_no_mapping_is_refused_by_its_name(given: dict[str, Any], message: str) -> None:
+def test_what_is_no_mapping_is_refused_by_its_name(given: Any, message: str) -> None:
     with pytest.raises(rw.ConfigError, match=message):
         Settings.read(config(data__rollwise=given))
 

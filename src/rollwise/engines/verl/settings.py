@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.engines.settings import at_path
 from rollwise.errors import ConfigError
 from rollwise.options import check_mapping, check_options, check_whole
 from rollwise.tickets.outcome import RewardSpec
@@ -54,16 +55,17 @@ class Settings:
         Raises:
             ConfigError: an unknown key, or a value out of range.
         """
-        given = {name: value for name, value in (_at(config, "data.rollwise") or {}).items() if value is not None}
+        own = check_mapping("data.rollwise", at_path(config, "data.rollwise") or {})
+        given = {name: value for name, value in own.items() if value is not None}
         check_options("data.rollwise", given, [one.name for one in fields(cls)])
         for name, kind in (("curriculum_options", None), ("reward_spec", RewardSpec), ("columns", None)):
             check_mapping(f"data.rollwise.{name}", given.get(name, {}), kind)
-        mode = _at(config, "trainer.v1.trainer_mode") or "sync"
-        batch = int(_at(config, "data.train_batch_size"))
-        warm_up = float(_at(config, f"trainer.v1.{mode}.num_warmup_batches") or 0)
-        given.setdefault("n_rollouts", _at(config, "actor_rollout_ref.rollout.n"))
+        mode = at_path(config, "trainer.v1.trainer_mode") or "sync"
+        batch = int(at_path(config, "data.train_batch_size"))
+        warm_up = float(at_path(config, f"trainer.v1.{mode}.num_warmup_batches") or 0)
+        given.setdefault("n_rollouts", at_path(config, "actor_rollout_ref.rollout.n"))
         given.setdefault("silent_after", int((4 + warm_up) * batch))
-        if (folder := _at(config, "trainer.default_local_dir")) is not None:
+        if (folder := at_path(config, "trainer.default_local_dir")) is not None:
             given.setdefault("run", f"{folder}/rollwise")
         found = cls(**given)
         check_whole("data.rollwise.n_rollouts", found.n_rollouts, least=1)
@@ -102,18 +104,18 @@ def check_allocator(config: Mapping[str, Any], curriculum: Curriculum) -> None:
             f"{kind} weighs each prompt the same, and verl weighs rollouts; give it the option weight=rollout, or use "
             "knapsack"
         )
-    if (mode := _at(config, "trainer.v1.trainer_mode") or "sync") != "sync":
+    if (mode := at_path(config, "trainer.v1.trainer_mode") or "sync") != "sync":
         raise ConfigError(
             f"{kind} divides the rollouts of a batch, and trainer.v1.trainer_mode={mode} asks for one prompt at a "
             "time; set trainer.v1.trainer_mode=sync, or leave the allocator out"
         )
-    if _at(config, "algorithm.filter_groups.enable"):
+    if at_path(config, "algorithm.filter_groups.enable"):
         raise ConfigError(
             f"{kind} divides the rollouts of a batch, and algorithm.filter_groups.enable=True trains on a part of "
             "them; set algorithm.filter_groups.enable=False, or leave the allocator out"
         )
-    rollouts = _at(config, "actor_rollout_ref.rollout.n")
-    if (asked := _at(config, "data.rollwise.n_rollouts") or rollouts) != rollouts:
+    rollouts = at_path(config, "actor_rollout_ref.rollout.n")
+    if (asked := at_path(config, "data.rollwise.n_rollouts") or rollouts) != rollouts:
         raise ConfigError(
             f"{kind} gives each prompt data.rollwise.n_rollouts={asked} rollouts on the average, and steps keep their "
             f"size with actor_rollout_ref.rollout.n={rollouts}; give both the same number"
@@ -131,17 +133,17 @@ def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int)
     Raises:
         ConfigError: names the key and the value to give it.
     """
-    if _at(config, "trainer.v1") is None or not _at(config, "trainer.use_v1"):
+    if at_path(config, "trainer.v1") is None or not at_path(config, "trainer.use_v1"):
         raise ConfigError("the curriculum works in verl's v1 trainer: set trainer.use_v1=True (verl 0.9)")
-    if (workers := _at(config, "data.dataloader_num_workers")) != 0:
+    if (workers := at_path(config, "data.dataloader_num_workers")) != 0:
         raise ConfigError(
             f"data.dataloader_num_workers={workers}: workers hold copies of the curriculum that hear no outcome; set "
             "data.dataloader_num_workers=0"
         )
-    if _at(config, "data.shuffle"):
+    if at_path(config, "data.shuffle"):
         raise ConfigError("data.shuffle=True: the curriculum decides the order; set data.shuffle=False")
     for key in ("data.custom_cls", _SAMPLER):
-        path = _at(config, f"{key}.path")
+        path = at_path(config, f"{key}.path")
         if path and not str(path).startswith("pkg://"):
             raise ConfigError(
                 f"{key}.path={path!r} is a file, which verl runs as a module of its own, so that data set and buffer "
@@ -151,22 +153,22 @@ def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int)
         raise ConfigError(
             f"the data set asks, but nothing tells: set {_SAMPLER}.path={PATH} and {_SAMPLER}.name=replay_buffer"
         )
-    if (batch := int(_at(config, "data.train_batch_size"))) > n_prompts:
+    if (batch := int(at_path(config, "data.train_batch_size"))) > n_prompts:
         raise ConfigError(f"data.train_batch_size={batch}, but there are {n_prompts} prompts; give more data")
     _check_filtering(config)
 
 
 def _check_filtering(config: Mapping[str, Any]) -> None:
     """Rewards must be there when groups are told; and a custom sampler gets no arguments of verl's filtering."""
-    reward_model = _at(config, "reward.reward_model") or {}
+    reward_model = at_path(config, "reward.reward_model") or {}
     if reward_model.get("enable") and not reward_model.get("enable_resource_pool"):
         raise ConfigError(
             "a colocated reward model scores after the curriculum is told; set "
             "reward.reward_model.enable_resource_pool=True"
         )
-    kwargs = _at(config, "trainer.v1.sampler.sampler_kwargs") or {}
-    sync = (_at(config, "trainer.v1.trainer_mode") or "sync") == "sync"
-    filtering = _at(config, "algorithm.filter_groups") or {}
+    kwargs = at_path(config, "trainer.v1.sampler.sampler_kwargs") or {}
+    sync = (at_path(config, "trainer.v1.trainer_mode") or "sync") == "sync"
+    filtering = at_path(config, "algorithm.filter_groups") or {}
     wanted: dict[str, Any] = {}
     if filtering.get("enable"):
         wanted["filter_groups_metric"] = filtering.get("metric")
@@ -175,10 +177,10 @@ def _check_filtering(config: Mapping[str, Any]) -> None:
             "trainer.v1.sampler.sampler_kwargs.filter_groups_metric is set, but algorithm.filter_groups.enable is not; "
             "set algorithm.filter_groups.enable=True"
         )
-    if sync and _at(config, "trainer.v1.sampler.sync_refill_failed_groups"):
+    if sync and at_path(config, "trainer.v1.sampler.sync_refill_failed_groups"):
         wanted["sync_refill_failed_groups"] = True
     if sync and wanted:
-        wanted |= {"train_batch_size": _at(config, "data.train_batch_size"), "gen_batch_size": 1}
+        wanted |= {"train_batch_size": at_path(config, "data.train_batch_size"), "gen_batch_size": 1}
         if filtering.get("enable") and (ahead := filtering.get("max_inflight_gen_batches", 1)) != 1:
             wanted["max_inflight_gen_batches"] = ahead
     missing = {name: value for name, value in wanted.items() if kwargs.get(name) != value}
@@ -189,7 +191,7 @@ def _check_filtering(config: Mapping[str, Any]) -> None:
 
 def check_judging(config: Mapping[str, Any], curriculum: Curriculum) -> None:
     """`ConfigError` for a method that asks the live policy, where nothing could answer."""
-    if curriculum.wants_answers and not _at(config, _MANAGER):
+    if curriculum.wants_answers and not at_path(config, _MANAGER):
         raise ConfigError(
             f"{type(curriculum).__name__} asks the live policy before it chooses; set "
             f"+{_MANAGER}=rollwise.engines.verl.JudgingManager"
@@ -214,15 +216,15 @@ def asking(config: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         Keyword arguments of `rollwise.engines.verl.judging.judge`.
     """
-    rollout = _at(config, "actor_rollout_ref.rollout") or {}
+    rollout = at_path(config, "actor_rollout_ref.rollout") or {}
     sampling = {name: rollout[name] for name in ("temperature", "top_p", "top_k") if rollout.get(name) is not None}
-    options = _at(config, "data.apply_chat_template_kwargs") or {}
+    options = at_path(config, "data.apply_chat_template_kwargs") or {}
     return {"window": context_window(config), "sampling": sampling, "template_options": dict(options)}
 
 
 def context_window(config: Mapping[str, Any]) -> int:
     """Tokens that a question may have, with room for the answer."""
-    rollout = _at(config, "actor_rollout_ref.rollout") or {}
+    rollout = at_path(config, "actor_rollout_ref.rollout") or {}
     whole = rollout.get("max_model_len") or int(rollout.get("prompt_length") or 0) + int(
         rollout.get("response_length") or 0
     )
@@ -233,23 +235,16 @@ def run_facts(config: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """What `config.yaml` of the run says of verl's job, in the words of `rollwise train`."""
     return {
         "engine": "verl",
-        "model": _at(config, "actor_rollout_ref.model.path"),
-        "trainer": _at(config, "algorithm.adv_estimator"),
-        "trainer_mode": _at(config, "trainer.v1.trainer_mode"),
-        "steps": _at(config, "trainer.total_training_steps"),
-        "prompts_per_step": _at(config, "data.train_batch_size"),
+        "model": at_path(config, "actor_rollout_ref.model.path"),
+        "trainer": at_path(config, "algorithm.adv_estimator"),
+        "trainer_mode": at_path(config, "trainer.v1.trainer_mode"),
+        "steps": at_path(config, "trainer.total_training_steps"),
+        "prompts_per_step": at_path(config, "data.train_batch_size"),
         "group_size": settings.n_rollouts,
-        "learning_rate": _at(config, "actor_rollout_ref.actor.optim.lr"),
-        "temperature": _at(config, "actor_rollout_ref.rollout.temperature"),
-        "max_completion_length": _at(config, "data.max_response_length"),
-        "reward": _at(config, "reward.custom_reward_function.name"),
-        "checkpoints": _at(config, "trainer.default_local_dir"),
+        "learning_rate": at_path(config, "actor_rollout_ref.actor.optim.lr"),
+        "temperature": at_path(config, "actor_rollout_ref.rollout.temperature"),
+        "max_completion_length": at_path(config, "data.max_response_length"),
+        "reward": at_path(config, "reward.custom_reward_function.name"),
+        "checkpoints": at_path(config, "trainer.default_local_dir"),
         "seed": settings.curriculum_options.get("seed", 0),
     }
-
-
-def _at(config: Mapping[str, Any], key: str) -> Any:
-    found: Any = config
-    for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
