@@ -14,7 +14,7 @@ from prime_rl.orchestrator import train_source
 from prime_rl.orchestrator.curriculum import Curriculum, StandardSampler, TaskSampler
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, tell_all
+from rollwise.engines.settings import LOADER, advance_to, ask_all, make_service, pool_of, tell_all
 from rollwise.errors import ConfigError, StateError
 from rollwise.options import check_mapping
 from rollwise.tickets.outcome import Outcome
@@ -71,8 +71,7 @@ class CurriculumSampler(TaskSampler):
 
     def advance(self, step: int) -> None:
         """The learner is at `step`."""
-        if step > self.service.status()["step"]:
-            self.service.advance(step)
+        advance_to(self.service, step)
 
     def state_dict(self) -> dict[str, Any]:
         return {"rollwise": self.service.state_dict()}

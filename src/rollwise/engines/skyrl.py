@@ -14,7 +14,7 @@ from typing import Any
 from skyrl.train.dataset.dataset import PromptDataset
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, split, tell_all
+from rollwise.engines.settings import LOADER, advance_to, ask_all, make_service, pool_of, split, tell_all
 from rollwise.engines.torch_loader import refuse_workers
 from rollwise.state import load_state, save_state
 from rollwise.tickets.outcome import Outcome
@@ -127,6 +127,5 @@ class Telling:
         return loaded
 
     def _hear(self, output: Any, uids: Sequence[str]) -> None:
-        service = self.train_dataset.service
-        service.advance(max(self.global_step, service.status()["step"]))
+        advance_to(self.train_dataset.service, self.global_step)
         self.train_dataset.hear(output, uids, stepwise=bool(self.cfg.generator.step_wise_trajectories))

@@ -14,7 +14,7 @@ from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset
 from rollwise.curricula import Curriculum
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.service import CurriculumService
-from rollwise.engines.settings import LOADER, ask_all, tell_all
+from rollwise.engines.settings import LOADER, advance_to, ask_all, tell_all
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.tickets.outcome import Outcome
@@ -146,7 +146,7 @@ class CurriculumRLDataset(RLDataset):
         self._begun = True
         if index % self.save_every == 0:
             self.service.save(index)
-        self.service.advance(max(index + 1, self.service.status()["step"]))
+        advance_to(self.service, index + 1)
         tickets = ask_all(self.service, self.batch_size, n_rollouts=self.group_size, worker=LOADER)
         return [TellingGroup(self.builder_of(one), one, self.service, self.termination) for one in tickets]
 

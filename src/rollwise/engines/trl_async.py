@@ -17,6 +17,7 @@ from typing import Any
 from trl.experimental.async_grpo.async_grpo_trainer import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, TrainingSequence, _AsyncRolloutLoop
 
+from rollwise.engines.settings import advance_to
 from rollwise.errors import ConfigError, RewardError, SilentNoOpError
 from rollwise.prompt_ids import assign_ids
 from rollwise.state import load_state, save_state
@@ -115,7 +116,7 @@ class CurriculumRolloutWorker(AsyncRolloutWorker):
 
     def update_model_version(self, model_version: int) -> None:
         super().update_model_version(model_version)
-        self.service.advance(max(model_version, self.service.status()["step"]))
+        advance_to(self.service, model_version)
 
 
 class CurriculumAsyncGRPOTrainer(AsyncGRPOTrainer):
