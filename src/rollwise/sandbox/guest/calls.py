@@ -11,6 +11,7 @@ from typing import IO, Any
 
 from .confine import hide_memory
 from .forked import DIED, DONE, LATE, LONG, forked
+from .lines import write_line
 
 
 def serve(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
@@ -24,15 +25,15 @@ def serve(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
     try:
         function = functools.reduce(getattr, name.split("."), importlib.import_module(module))
     except BaseException as error:
-        _write(replies, None, f"can't be imported: {error!r:.300}")
+        write_line(replies, [None, f"can't be imported: {error!r:.300}"])
         return
-    _write(replies, None, "")
+    write_line(replies, [None, ""])
     most = settings["output"] * 2**10
     for line in requests:
         args, kwargs = json.loads(line)
         work = functools.partial(_call, function, args, kwargs)
         ended, output = forked(work, seconds=settings["seconds"], most=most)
-        _write(replies, *_reply(ended, output, settings))
+        write_line(replies, _reply(ended, output, settings))
 
 
 def _call(function: Any, args: list[Any], kwargs: dict[str, Any], writable: int) -> None:
@@ -57,8 +58,3 @@ def _reply(ended: str, output: bytes, settings: dict[str, Any]) -> tuple[Any, st
         LONG: f"gave more than {settings['output']} KiB",
         DIED: "ended its process",
     }[ended]
-
-
-def _write(replies: IO[str], value: Any, reason: str) -> None:
-    replies.write(json.dumps([value, reason]) + "\n")
-    replies.flush()

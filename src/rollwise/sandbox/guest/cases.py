@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .forked import DONE, FOLDER, LATE, forked
+from .lines import write_line
 
 
 def run(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
@@ -19,8 +20,7 @@ def run(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
         work = functools.partial(_run, program, given)
         ended, output = forked(work, seconds=settings["seconds"], most=settings["output"] * 2**10)
         text = output.decode(errors="replace") if ended == DONE else ""
-        replies.write(json.dumps([ended, text]) + "\n")
-        replies.flush()
+        write_line(replies, [ended, text])
         if ended == LATE:
             return
 

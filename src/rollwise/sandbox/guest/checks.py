@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable
 from typing import IO, Any
 
+from .lines import write_line
 from .remote import Program, ProgramEnded
 
 
@@ -22,8 +23,7 @@ class Verdicts:
 
     def say(self, passed: bool, reason: str = "") -> None:
         self.said += 1
-        self._to.write(json.dumps([passed, reason]) + "\n")
-        self._to.flush()
+        write_line(self._to, [passed, reason])
 
     def count(self, test: Callable[[], Any]) -> None:
         """Run an assertion's expression. A false value or an exception fails it, and the next assertion runs."""
@@ -49,10 +49,9 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
         cases = _cases(tests) if tests["kind"] == "functional" else None
         code, count = _counted(tests["code"]) if cases is None else (ast.Module([], []), len(cases))
     except Exception as error:
-        replies.write(json.dumps(f"{error!r:.200}") + "\n")
+        write_line(replies, f"{error!r:.200}")
         return
-    replies.write(json.dumps(count) + "\n")
-    replies.flush()
+    write_line(replies, count)
     try:
         program.load(sources)
         if cases is not None:

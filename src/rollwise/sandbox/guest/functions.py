@@ -7,6 +7,7 @@ import sys
 import types
 from typing import IO, Any
 
+from .lines import write_line
 from .plain import from_plain, to_plain
 
 
@@ -19,12 +20,12 @@ def serve(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
         for source in sources:
             exec(compile(source, "program.py", "exec"), module.__dict__)
     except BaseException as error:
-        _write(replies, ["raised", type(error).__name__, str(error)[:200]])
+        write_line(replies, ["raised", type(error).__name__, str(error)[:200]])
         return
-    _write(replies, ["names", [name for name, value in vars(module).items() if callable(value)]])
+    write_line(replies, ["names", [name for name, value in vars(module).items() if callable(value)]])
     objects: dict[int, Any] = {}
     for line in requests:
-        _write(replies, _answer(json.loads(line), module, objects))
+        write_line(replies, _answer(json.loads(line), module, objects))
 
 
 def _answer(request: list[Any], module: types.ModuleType, objects: dict[int, Any]) -> list[Any]:
@@ -54,8 +55,3 @@ def _named(module: types.ModuleType, name: str) -> Any:
     if hasattr(module, name) or not hasattr(module, "Solution"):
         return getattr(module, name)
     return getattr(module.Solution(), name)
-
-
-def _write(replies: IO[str], reply: list[Any]) -> None:
-    replies.write(json.dumps(reply) + "\n")
-    replies.flush()

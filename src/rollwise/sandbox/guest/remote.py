@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import json
 import os
-from typing import IO, Any
+from typing import Any
 
+from .lines import write_line
 from .plain import from_plain, to_plain
 
 
@@ -42,7 +43,7 @@ class Program:
 
     def _exchange(self, request: list[Any], wanted: str) -> Any:
         try:
-            _write(self._requests, request)
+            write_line(self._requests, request)
             kind, *rest = json.loads(self._replies.readline(self._most))
             if kind == "raised":
                 name, text = map(str, rest)
@@ -87,8 +88,3 @@ def _number(value: Any) -> int:
     if not isinstance(value, Remote):
         raise TypeError(f"tests can't pass {type(value).__name__} to a program in another sandbox")
     return int(value.__dict__["_number"])
-
-
-def _write(to: IO[str], request: list[Any]) -> None:
-    to.write(json.dumps(request) + "\n")
-    to.flush()

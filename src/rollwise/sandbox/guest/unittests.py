@@ -11,6 +11,7 @@ import unittest
 from typing import IO, Any
 
 from .forked import DONE, forked
+from .lines import write_line
 
 
 def run(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
@@ -19,7 +20,7 @@ def run(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
     try:
         tests = compile(code, "tests.py", "exec")
     except Exception as error:
-        replies.write(json.dumps(f"{error!r:.200}") + "\n")
+        write_line(replies, f"{error!r:.200}")
         return
     work = functools.partial(_run, program, tests)
     ended, output = forked(work, seconds=settings["seconds"], most=settings["output"] * 2**10)
@@ -27,7 +28,7 @@ def run(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
         passed, count, reason = json.loads(output) if ended == DONE else (0, 0, "")
     except (ValueError, TypeError):
         passed, count, reason = 0, 0, "gave no verdict"
-    replies.write(json.dumps([ended, passed, count, reason]) + "\n")
+    write_line(replies, [ended, passed, count, reason])
 
 
 def _is_case(value: object) -> bool:
