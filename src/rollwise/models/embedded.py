@@ -59,7 +59,14 @@ def embedded_policy(
     need("torch", "the embedded policy")
 
     def make(kept: Path) -> tuple[Any, Any]:
-        return _warm_started(task, seed, config, progress, kept, device)
+        demos = lessons(task, config, seed)
+        if not all(isinstance(demo["prompt"], str) and isinstance(demo["completion"], str) for demo in demos):
+            raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")
+        model, tokenizer = build_policy(config, seed=seed, alphabet=_alphabet(demos))
+        in_order = task.clean_first > 0
+        model.to(device)
+        warm_start(model, tokenizer, demos, config=config, in_order=in_order, seed=seed, progress=progress, kept=kept)
+        return model, tokenizer
 
     recipe = recipe_of(task, seed, config) | ({} if device == "cpu" else {"device": device})
     return cached_policy("embedded", recipe, make, cache_dir=cache_dir)
@@ -122,19 +129,6 @@ def untrained(architecture: Any, tokenizer: PreTrainedTokenizerFast, config: Emb
 def embedding_rows(tokenizer: PreTrainedTokenizerFast) -> int:
     """Rows up to a multiple of 8: a few unused ones, which matrix products like and a success head can borrow."""
     return -(-len(tokenizer) // 8) * 8
-
-
-def _warm_started(
-    task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path, device: str
-) -> tuple[Any, Any]:
-    demos = lessons(task, config, seed)
-    if not all(isinstance(demo["prompt"], str) and isinstance(demo["completion"], str) for demo in demos):
-        raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")
-    model, tokenizer = build_policy(config, seed=seed, alphabet=_alphabet(demos))
-    in_order = task.clean_first > 0
-    model.to(device)
-    warm_start(model, tokenizer, demos, config=config, in_order=in_order, seed=seed, progress=progress, kept=kept)
-    return model, tokenizer
 
 
 def lessons(task: Task, config: EmbeddedConfig, seed: int) -> list[dict[str, Any]]:

@@ -86,35 +86,23 @@ def judging_policy(
 
     def make(kept: Path) -> tuple[Any, Any]:
         base = embedded_policy(task, seed=seed, config=config, cache_dir=cache_dir, progress=progress)
-        return _taught(base, task, seed, config, judging, progress, kept)
+        number = judging.steps * judging.half_batch
+        length = max(config.max_length, judging.max_length)
+        room = length - 3  # beginning of text, letter, end of text
+        judgments = judgment_examples(task, number, seed, exemplars=judging.exemplars, longest=room)
+        rows = in_batches(judgments, task.demonstrations(number, seed), judging.half_batch, seed)
+        model, tokenizer = _with_letters(base, length, seed)
+        lessons = replace(
+            config,
+            max_length=length,
+            sft_steps=judging.steps,
+            sft_batch_size=2 * judging.half_batch,
+            learning_rate=judging.learning_rate,
+        )
+        warm_start(model, tokenizer, rows, config=lessons, in_order=True, seed=seed, progress=progress, kept=kept)
+        return model, tokenizer
 
     return cached_policy("embedded-judging", recipe, make, cache_dir=cache_dir)
-
-
-def _taught(
-    base: Path,
-    task: Task,
-    seed: int,
-    config: EmbeddedConfig,
-    judging: JudgingConfig,
-    progress: Callable[[int, int], None] | None,
-    kept: Path,
-) -> tuple[Any, Any]:
-    number = judging.steps * judging.half_batch
-    length = max(config.max_length, judging.max_length)
-    room = length - 3  # beginning of text, letter, end of text
-    judgments = judgment_examples(task, number, seed, exemplars=judging.exemplars, longest=room)
-    rows = in_batches(judgments, task.demonstrations(number, seed), judging.half_batch, seed)
-    model, tokenizer = _with_letters(base, length, seed)
-    lessons = replace(
-        config,
-        max_length=length,
-        sft_steps=judging.steps,
-        sft_batch_size=2 * judging.half_batch,
-        learning_rate=judging.learning_rate,
-    )
-    warm_start(model, tokenizer, rows, config=lessons, in_order=True, seed=seed, progress=progress, kept=kept)
-    return model, tokenizer
 
 
 def _with_letters(base: Path, max_length: int, seed: int) -> tuple[Any, Any]:

@@ -55,6 +55,14 @@ def need(module: str, purpose: str) -> ModuleType:
         raise MissingExtraError(f'{purpose} needs {missing}; pip install "rollwise[{extra}]"') from error
 
 
+def default_device() -> Any:
+    """The accelerator, where there is one; else the CPU."""
+    import torch
+
+    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return torch.device("cpu") if found is None else found
+
+
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 

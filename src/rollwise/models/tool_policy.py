@@ -67,7 +67,20 @@ def tool_policy(
     recipe = recipe_of(task, check_seed(seed), config) | {"recipe": RECIPE_VERSION}
 
     def make(kept: Path) -> tuple[Any, Any]:
-        return _warm_started(task, seed, config, progress, kept)
+        need("torch", "the tool-calling policy")
+        need("trl", "the tool-calling policy")
+        from transformers import Olmo2ForCausalLM
+
+        demos, tools = task.demonstrations(config.num_demos, seed), tools_of(task.environment())
+        conversations = [demo["prompt"] + demo["completion"] for demo in demos]
+        tokenizer = phrase_tokenizer([], max_length=config.max_length)
+        texts = tokenizer.apply_chat_template(conversations, tools=tools, tokenize=False)
+        tokenizer = phrase_tokenizer(texts, max_length=config.max_length)
+        # Of the small architectures, one whose tokenizer AutoTokenizer loads as it was saved; Qwen2's it replaces.
+        model = untrained(Olmo2ForCausalLM, tokenizer, config, seed)
+        rows = conversation_rows(tokenizer, demos, tools, max_length=config.max_length)
+        warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress, kept=kept)
+        return model, tokenizer
 
     return cached_policy("tools", recipe, make, cache_dir=cache_dir)
 
@@ -127,26 +140,6 @@ def conversation_rows(
     pairs = zip(told["input_ids"], told["assistant_masks"], strict=True)
     labels = [[i if said else -100 for i, said in zip(ids, mask, strict=True)] for ids, mask in pairs]
     return {"input_ids": told["input_ids"], "labels": labels}
-
-
-def _warm_started(
-    task: ToolTask, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path
-) -> tuple[Any, Any]:
-    need("torch", "the tool-calling policy")
-    need("trl", "the tool-calling policy")
-    from transformers import Olmo2ForCausalLM
-
-    demos, tools = task.demonstrations(config.num_demos, seed), tools_of(task.environment())
-    tokenizer = phrase_tokenizer([], max_length=config.max_length)
-    texts = tokenizer.apply_chat_template(
-        [demo["prompt"] + demo["completion"] for demo in demos], tools=tools, tokenize=False
-    )
-    tokenizer = phrase_tokenizer(texts, max_length=config.max_length)
-    # Of the small architectures, one whose tokenizer AutoTokenizer loads as it was saved; Qwen2's it replaces.
-    model = untrained(Olmo2ForCausalLM, tokenizer, config, seed)
-    rows = conversation_rows(tokenizer, demos, tools, max_length=config.max_length)
-    warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress, kept=kept)
-    return model, tokenizer
 
 
 def _between(text: str, tags: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from rollwise.errors import StateError
 from rollwise.models.features import encode_all, encoded_features, last_states
 from rollwise.models.flops import FlopsPerToken
-from rollwise.models.loading import load_policy
+from rollwise.models.loading import default_device, load_policy
 
 _FILE = "value_model.safetensors"
 _OPTIMISER = "optimiser."
@@ -51,7 +51,7 @@ class ValueNetwork:
         self.options = options
         dtype = options.dtype or (None if options.frozen else "float32")
         policy, self.tokenizer = load_policy(options.model, dtype=dtype)
-        self.device = torch.device(options.device) if options.device else _default_device()
+        self.device = torch.device(options.device or default_device())
         self.backbone: Any = policy.base_model.to(self.device).eval()
         self.backbone.requires_grad_(not options.frozen)
         size = int(policy.config.get_text_config().hidden_size)
@@ -192,8 +192,3 @@ def value_head(size: int, hidden: int, seed: int) -> torch.nn.Sequential:
         for weight in (layer.weight, layer.bias):
             torch.nn.init.uniform_(weight, -bound, bound, generator=generator)
     return torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1])
-
-
-def _default_device() -> torch.device:
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return torch.device("cpu") if found is None else found

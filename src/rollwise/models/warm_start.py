@@ -201,38 +201,32 @@ def _arguments(
     with warnings.catch_warnings():
         # transformers renames gradient_checkpointing; TRL's default of True still has the old name.
         warnings.simplefilter("ignore", FutureWarning)
-        return _sft_config(trl, config, seed, folder, in_order, keeping, on_cpu)
-
-
-def _sft_config(
-    trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool, on_cpu: bool
-) -> Any:
-    return trl.SFTConfig(
-        output_dir=folder,
-        max_steps=config.sft_steps,
-        train_sampling_strategy="sequential" if in_order else "random",
-        per_device_train_batch_size=config.sft_batch_size,
-        learning_rate=config.learning_rate,
-        lr_scheduler_type="linear",
-        warmup_steps=min(50, config.sft_steps // 8),
-        adam_beta2=0.95,
-        weight_decay=0.01,
-        max_grad_norm=1.0,
-        max_length=None,
-        packing=False,
-        loss_type="nll",
-        bf16=False,
-        use_cpu=on_cpu,
-        gradient_checkpointing=False,
-        report_to="none",
-        save_strategy="steps" if keeping else "no",
-        save_steps=max(FEWEST_STEPS, config.sft_steps // 10),
-        save_total_limit=2,  # while one is written, the one before is whole
-        logging_strategy="no",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-        seed=seed,
-    )
+        return trl.SFTConfig(
+            output_dir=folder,
+            max_steps=config.sft_steps,
+            train_sampling_strategy="sequential" if in_order else "random",
+            per_device_train_batch_size=config.sft_batch_size,
+            learning_rate=config.learning_rate,
+            lr_scheduler_type="linear",
+            warmup_steps=min(50, config.sft_steps // 8),
+            adam_beta2=0.95,
+            weight_decay=0.01,
+            max_grad_norm=1.0,
+            max_length=None,
+            packing=False,
+            loss_type="nll",
+            bf16=False,
+            use_cpu=on_cpu,
+            gradient_checkpointing=False,
+            report_to="none",
+            save_strategy="steps" if keeping else "no",
+            save_steps=max(FEWEST_STEPS, config.sft_steps // 10),
+            save_total_limit=2,  # while one is written, the one before is whole
+            logging_strategy="no",
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+            seed=seed,
+        )
 
 
 def _reporter(progress: Callable[[int, int], None] | None) -> Any:

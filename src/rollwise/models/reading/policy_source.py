@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from rollwise.models.loading import load_policy, without_adapters
+from rollwise.models.loading import default_device, load_policy, without_adapters
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +48,7 @@ class PolicySource:
         if self.live is not None:
             return self.live
         if self.loaded is None:
-            import torch
-
             model: Any
             model, tokenizer = load_policy(str(self.folder), dtype=dtype)
-            accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-            self.loaded = model.to(device or accelerator or "cpu").requires_grad_(False).eval(), tokenizer
+            self.loaded = model.to(device or default_device()).requires_grad_(False).eval(), tokenizer
         return self.loaded
