@@ -16,18 +16,13 @@ from rollwise.options import Range, Share, check_number, check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, answers_of, completion_text
 from rollwise.tasks.seeding import distinct, in_share, in_shares, rng_for
-from rollwise.tasks.tags import CLOSE, OPEN, extract_answer
+from rollwise.tasks.tags import CLOSE, OPEN, SEC, extract_answer
 
 logger = logging.getLogger(__name__)
 
 FORMAT_REWARD = 0.1
 Level = Annotated[int, Range(1, 4)]
 
-_SEC = (
-    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
-    "first thinks about the reasoning process in the mind and then provides the user with the answer.\n"
-    "User: {question} Assistant: Let me solve this step by step."
-)
 _BOXED_LENGTH = 512
 # A level counts as exhausted after this many draws in a row that brought nothing new.
 _GIVE_UP = 2000
@@ -207,7 +202,7 @@ class LevelTask(Task):
         ):
             yield {
                 "id": f"{self.name}:{puzzle.key}",
-                "prompt": _SEC.format(question=puzzle.question) if boxed else puzzle.question,
+                "prompt": SEC.format(question=puzzle.question) if boxed else puzzle.question,
                 "category": f"L{level}",
                 "difficulty": float(level),
                 "answer": puzzle.answer,

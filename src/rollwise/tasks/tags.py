@@ -1,8 +1,16 @@
-"""The answer tags in which a completion marks its answer."""
+"""Words that tasks share: what stands before a question, and the tags in which a completion marks its answer."""
 
 from __future__ import annotations
 
 OPEN, CLOSE = "<answer>", "</answer>"
+
+CONVERSATION = (
+    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
+    "first thinks about the reasoning process in the mind and then provides the user with the answer.\nUser: "
+)
+"""Before a question of TinyZero's (github.com/Jiayi-Pan/TinyZero, Apache-2.0) and of SEC's."""
+SEC = CONVERSATION + "{question} Assistant: Let me solve this step by step."
+"""A prompt of SEC's (appendix C)."""
 
 
 def extract_answer(text: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.answers import boxed_answer
 from rollwise.answers.comparing import TEXT
-from rollwise.tasks.tags import CLOSE, OPEN
+from rollwise.tasks.tags import CLOSE, CONVERSATION, OPEN, SEC
 
 # The wording is TinyZero's (github.com/Jiayi-Pan/TinyZero, Apache-2.0), kept as it is so that results compare.
 _QUESTION = (
@@ -16,23 +16,17 @@ _QUESTION = (
     "(+, -, *, /) and each number can only be used once. Show your work in <think> </think> tags. And return the final "
     "answer in <answer> </answer> tags, for example <answer> (1 + 2) / 3 </answer>."
 )
-_CONVERSATION = (
-    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
-    "first thinks about the reasoning process in the mind and then provides the user with the answer.\n"
-    "User: {question}\nAssistant: Let me solve this step by step.\n<think>"
-)
+_CONVERSATION = CONVERSATION + "{question}\nAssistant: Let me solve this step by step.\n<think>"
 _SYSTEM = (
     "You are a helpful assistant. You first think about the reasoning process in the mind and then provide the user "
     "with the answer."
 )
 
 # SEC's wording (appendix C).
-_BOXED = (
-    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
-    "first thinks about the reasoning process in the mind and then provides the user with the answer.\n"
-    "User: Using the numbers {nums}, create an equation that equals {target}. You can only use basic arithmetic "
+_BOXED = SEC.format(
+    question="Using the numbers {nums}, create an equation that equals {target}. You can only use basic arithmetic "
     "operations (+, -, *, /) and each number should be used exactly once. Return the final answer in \\boxed{{}}, for "
-    "example \\boxed{{(1 + 2) / 3}}. Assistant: Let me solve this step by step."
+    "example \\boxed{{(1 + 2) / 3}}."
 )
 _SIGNS = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\u00d7": "*", "\u00f7": "/", "\u2212": "-"}
 _LATEX = {**_SIGNS, "\\left": "", "\\right": "", "\\ ": " ", "\\,": " ", "$": ""}
