@@ -45,6 +45,19 @@ def read_yaml(
         raise error(f"{str(path)!r} {cause}; {remedy}") from cause
 
 
+def read_options(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The options in a file of a user's, with their values; none in an empty one.
+
+    Raises:
+        ConfigError: It can't be read, or holds something else.
+        MissingExtraError: PyYAML is not installed.
+    """
+    values = read_yaml(path, error=ConfigError, remedy="mend it, or give another file")
+    if values is not None and not isinstance(values, dict):
+        raise ConfigError(f"{str(path)!r} must map options to values, got {values!r:.80}")
+    return values or {}
+
+
 def parse_yaml(text: str) -> Any:
     """What a text in YAML holds.
 

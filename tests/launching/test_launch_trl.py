@@ -178,6 +178,7 @@ def test_what_is_wrong_is_one_line(
     file = _file(tmp_path)
     assert main(["launch", *(word.format(file=file, out=tmp_path / "run") for word in words)]) == status
     assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()  # `--resume` of a run that is not there made its folder
 
 
 def test_an_unknown_engine_is_a_wrong_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from rollwise.cli.mistakes import nearest, options_in, type_words
 from rollwise.errors import ConfigError
 from rollwise.options import did_you_mean
 from rollwise.renamed import new_name, with_new_names
-from rollwise.yaml_file import naming_the_line, parse_yaml, read_yaml, yaml_text
+from rollwise.yaml_file import naming_the_line, parse_yaml, read_options, yaml_text
 
 Warn = Callable[[str], object]
 
@@ -78,11 +78,9 @@ def _is_text(path: str) -> bool:
 
 
 def _read(path: str, command: str, parser: ArgumentParser, warn: Warn) -> dict[str, Any]:
-    values = read_yaml(path, error=ConfigError, remedy="mend it, or give another file")
-    if values is not None and not isinstance(values, dict):
-        raise ConfigError(f"{path!r} must map options to values, got {values!r:.80}")
+    values = read_options(path)
     with naming_the_line(path):
-        found = with_new_names(command, values or {}, warn=lambda sentence: warn(f"{path}: {sentence}"))
+        found = with_new_names(command, values, warn=lambda sentence: warn(f"{path}: {sentence}"))
         known = options_in(parser)
         for name, value in found.items():
             if str(name).split(".")[0] not in {dest.split(".")[0] for dest in known}:

@@ -17,7 +17,7 @@ from rollwise.renamed import with_new_names
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, LAUNCH_FILE
 from rollwise.training.config import TrainConfig
-from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
+from rollwise.yaml_file import naming_the_line, read_options, write_yaml
 
 logger = logging.getLogger(__name__)
 
@@ -129,9 +129,7 @@ def new_launch(
     Raises:
         ConfigError: the file can't be read, or an option is wrong; the message names its line.
     """
-    values = read_yaml(path, error=ConfigError, remedy="mend it, or give another file") or {}
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path!r} must map options to values, got {values!r:.80}")
+    values = read_options(path)
     with naming_the_line(path):
         own = "engine_options" not in values
         options = values.pop("engine_options", None) or {}
@@ -151,8 +149,8 @@ def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides
     Raises:
         StateFileError: there is no run in the folder, it was not launched, or its `launch.yaml` is damaged.
     """
-    facts = RunFolder(folder).read_launch()
-    if facts is None or not (Path(folder) / CONFIG_FILE).exists():
+    begun = (Path(folder) / CONFIG_FILE).exists()  # else `RunFolder` would make the folder
+    if not begun or (facts := RunFolder(folder).read_launch()) is None:
         raise StateFileError(
             f"{folder!r} holds no run that was launched: there is no {LAUNCH_FILE} or no {CONFIG_FILE} in it"
         )
@@ -160,4 +158,4 @@ def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides
     machines = Machines(nproc or facts["nproc"], nnodes or facts["nnodes"])
     before = [] if facts["engine"] == "trl" else facts.get("overrides") or []  # a resumed run of TRL has them
     extra = Extra(facts.get("engine_options") or {}, [*before, *overrides])
-    return replace(Launch(facts["engine"], config, machines, extra), resume=True)
+    return Launch(facts["engine"], config, machines, extra, resume=True)
