@@ -97,10 +97,6 @@ def _counted(name: str, key: str) -> Option:
     return Option((key,), make=lambda config: {key: _batches(config, name)})
 
 
-def _mini_batch(config: TrainConfig) -> dict[str, Any]:
-    return {_MINI_BATCH: config.mini_batch_prompts or config.prompts_per_step}
-
-
 def _stop(config: TrainConfig) -> dict[str, Any]:
     if config.stop:
         raise ConfigError(f"verl's rollouts end with the end of text alone, not with {config.stop!r}; give --stop []")
@@ -148,7 +144,9 @@ VERL: Mapping[str, Option] = {
     "token_budget": Option(refused="verl ends by steps"),
     "max_hours": Option(refused="verl ends by steps"),
     "prompts_per_step": Option(("data.train_batch_size",)),
-    "mini_batch_prompts": Option((_MINI_BATCH,), make=_mini_batch),
+    "mini_batch_prompts": Option(
+        (_MINI_BATCH,), make=lambda config: {_MINI_BATCH: config.mini_batch_prompts or config.prompts_per_step}
+    ),
     "num_generations": Option(("actor_rollout_ref.rollout.n", "+data.rollwise.n_rollouts")),
     "advantages": Option(by="algorithm.norm_adv_by_std_in_grpo", make=_advantages),
     "learning_rate": Option(("actor_rollout_ref.actor.optim.lr",)),
