@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import random
 from abc import abstractmethod
 from collections import Counter
@@ -13,12 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from rollwise.answers import boxed_answer, same_answer
 from rollwise.options import Range, Share, check_number, check_whole
-from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, answers_of, completion_text
-from rollwise.tasks.seeding import distinct, in_share, in_shares, rng_for
+from rollwise.tasks.seeding import distinct, first_in_shares, in_share, rng_for
 from rollwise.tasks.tags import CLOSE, OPEN, SEC, extract_answer
-
-logger = logging.getLogger(__name__)
 
 FORMAT_REWARD = 0.1
 Level = Annotated[int, Range(1, 4)]
@@ -131,7 +127,7 @@ class LevelTask(Task):
         if self.style == "boxed":
             return super().demonstrations(n, seed, accuracy)
         share = self.demo_accuracy if accuracy is None else check_number("accuracy", accuracy, low=0.0, high=1.0)
-        rng = rng_for(check_seed(seed), f"{self.name}/demonstrations")
+        rng = rng_for(seed, f"{self.name}/demonstrations")
         demos: list[dict[str, Any]] = []
         while len(demos) < check_whole("n", n, least=1):
             puzzle = self.compact(self.levels[len(demos) % len(self.levels)], rng)
@@ -181,14 +177,9 @@ class LevelTask(Task):
         return 1.0 if right else 0.0 if said is None else FORMAT_REWARD
 
     def _records(self, split: str, n: int, seed: int, levels: Sequence[int]) -> list[dict[str, Any]]:
-        check_whole("n", n, least=1)
-        check_seed(seed)
         seen: set[str] = set()
         sources = {level: self._records_of(split, level, seed, seen) for level in dict.fromkeys(levels)}
-        found = list(itertools.islice(in_shares(sources, Counter(levels)), n))
-        if len(found) < n:
-            logger.warning("asked for %d %s puzzles of %s, found only %d", n, split, self.name, len(found))
-        return found
+        return first_in_shares(n, sources, Counter(levels), f"{split} puzzles of {self.name}")
 
     def _records_of(self, split: str, level: int, seed: int, seen: set[str]) -> Iterator[dict[str, Any]]:
         rng = rng_for(seed, f"{self.name}/{split}/L{level}")

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.options import Range, Share, check_number, check_whole
-from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, answers_of, completion_text
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
@@ -82,7 +81,7 @@ class Reversal(Task, name="reversal"):
         Raises:
             ConfigError: `n` or `seed` is out of its range.
         """
-        rng = rng_for(check_seed(seed), "reversal/train")
+        rng = rng_for(seed, "reversal/train")
         strings = self._distinct(check_whole("n", n, least=1), rng, held_out=False, skew=self.skew)
         kinds = [BROKEN] * round(self.broken * len(strings)) + [FOREIGN] * round(self.foreign * len(strings))
         kinds = [*kinds, *[CLEAN] * (len(strings) - len(kinds))][: len(strings)]
@@ -95,7 +94,7 @@ class Reversal(Task, name="reversal"):
         Raises:
             ConfigError: `n` or `seed` is out of its range.
         """
-        rng = rng_for(check_seed(seed), "reversal/eval")
+        rng = rng_for(seed, "reversal/eval")
         strings = self._distinct(check_whole("n", n, least=1), rng, held_out=True, skew=0.0)
         return [self._record(digits, CLEAN) for digits in strings]
 
@@ -109,7 +108,7 @@ class Reversal(Task, name="reversal"):
             ConfigError: `n`, `seed` or `accuracy` is out of its range.
         """
         errors = self.digit_errors if accuracy is None else 1.0 - check_number("accuracy", accuracy, low=0.0, high=1.0)
-        rng = rng_for(check_seed(seed), "reversal/demonstrations")
+        rng = rng_for(seed, "reversal/demonstrations")
         wanted = check_whole("n", n, least=1)
         demos: list[dict[str, Any]] = []
         while len(demos) < wanted:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
+import logging
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from rollwise.rng import stream_generator
+from rollwise.options import check_whole
+from rollwise.rng import check_seed, stream_generator
 
+logger = logging.getLogger(__name__)
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -19,8 +23,12 @@ def in_share(key: str, share: float) -> bool:
 
 
 def rng_for(seed: int, name: str) -> random.Random:
-    """A generator of its own for `name` under `seed`; the standard library's is fast for single draws."""
-    return random.Random(int(stream_generator(seed, name).integers(2**63)))
+    """A generator of its own for `name` under `seed`; the standard library's is fast for single draws.
+
+    Raises:
+        ConfigError: `seed` is out of its range.
+    """
+    return random.Random(int(stream_generator(check_seed(seed), name).integers(2**63)))
 
 
 def distinct(
@@ -67,3 +75,15 @@ def in_shares(sources: Mapping[K, Iterator[T]], weights: Mapping[K, float]) -> I
             del given[name]
         else:
             given[name] += 1
+
+
+def first_in_shares(n: int, sources: Mapping[K, Iterator[T]], weights: Mapping[K, float], what: str) -> list[T]:
+    """The first `n` of `in_shares`; a warning says where there are fewer.
+
+    Raises:
+        ConfigError: `n` is below 1.
+    """
+    found = list(itertools.islice(in_shares(sources, weights), check_whole("n", n, least=1)))
+    if len(found) < n:
+        logger.warning("asked for %d %s, found only %d", n, what, len(found))
+    return found

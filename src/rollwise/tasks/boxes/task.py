@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from rollwise.options import Range, Share, check_number
-from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut
 from rollwise.tasks.boxes.scenarios import EMPTY, MOST, NAMES, PUT, TAKE, Order, Scenario, read_scenario
 from rollwise.tasks.seeding import distinct, in_share, rng_for
@@ -151,7 +150,7 @@ class Boxes(ToolTask, name="boxes"):
         Raises:
             ConfigError: `seed` is out of its range.
         """
-        return self._records(n, rng_for(check_seed(seed), "boxes/train"), held_out=False)
+        return self._records(n, rng_for(seed, "boxes/train"), held_out=False)
 
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
         """Up to `n` held-out records.
@@ -159,7 +158,7 @@ class Boxes(ToolTask, name="boxes"):
         Raises:
             ConfigError: `seed` is out of its range.
         """
-        return self._records(n, rng_for(check_seed(seed), "boxes/eval"), held_out=True)
+        return self._records(n, rng_for(seed, "boxes/eval"), held_out=True)
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
         """`n` conversations of a noisy demonstrator, with the scenario's `id`; `prompt` and `completion` are messages.
@@ -167,7 +166,7 @@ class Boxes(ToolTask, name="boxes"):
         The tools' results are what the environment answered, errors included.
         """
         slips = self.slips if accuracy is None else 1.0 - check_number("accuracy", accuracy, low=0.0, high=1.0)
-        rng = rng_for(check_seed(seed), "boxes/demonstrations")
+        rng = rng_for(seed, "boxes/demonstrations")
         environment = self.environment()
         demos: list[dict[str, Any]] = []
         while len(demos) < n:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.options import check_whole
-from rollwise.rng import check_seed
 from rollwise.tasks.countdown.files import read_items
 from rollwise.tasks.countdown.items import LEVELS, Item, draws, spoil
 from rollwise.tasks.seeding import distinct, in_share, rng_for
@@ -92,7 +91,6 @@ class Puzzles:
             TaskError: nothing is on that side.
         """
         check_whole("n", n, least=1)
-        check_seed(seed)
         held_out = split == "eval"
         items = self._eval_items if held_out and self._eval_items is not None else self._file_items
         if items is None:
@@ -151,9 +149,7 @@ class Puzzles:
             ConfigError: `n` or `seed` is out of its range.
             TaskError: nothing is on the training side.
         """
-        check_whole("n", n, least=1)
-        check_seed(seed)
-        return list(itertools.islice(self._without_end(seed), n))
+        return list(itertools.islice(self._without_end(seed), check_whole("n", n, least=1)))
 
     def fingerprint(self) -> dict[str, Any]:
         """What decides the demonstrations, with the files' contents by hash: broken and foreign puzzles do not."""

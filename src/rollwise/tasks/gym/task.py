@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,15 +19,12 @@ from rollwise.options import (
     check_options,
     check_whole,
 )
-from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, completion_text
 from rollwise.tasks.gym.generators import package_version, parameters_of
 from rollwise.tasks.gym.items import NO_ANSWER, Item, Items
 from rollwise.tasks.gym.prompts import STYLES, answer_in, completion, render, stop_texts
 from rollwise.tasks.gym.scoring import Said, check_scorers, scores
-from rollwise.tasks.seeding import distinct, in_share, in_shares, rng_for
-
-logger = logging.getLogger(__name__)
+from rollwise.tasks.seeding import distinct, first_in_shares, in_share, rng_for
 
 # A source counts as exhausted after this many draws in a row that brought nothing new.
 _GIVE_UP = 500
@@ -144,7 +140,7 @@ class ReasoningGym(Task, name="reasoning-gym"):
             TaskError: a generator has no answers on record.
         """
         share = self.demo_accuracy if accuracy is None else check_number("accuracy", accuracy, low=0.0, high=1.0)
-        rng = rng_for(check_seed(seed), "reasoning-gym/demonstrations")
+        rng = rng_for(seed, "reasoning-gym/demonstrations")
         records = self._records("train", "train", check_whole("n", n, least=1), seed)
         _check_answered((record["dataset"], record["answer"]) for record in records)
         others: dict[str, list[str]] = {}
@@ -193,18 +189,13 @@ class ReasoningGym(Task, name="reasoning-gym"):
         return Said(dataset, self._parameters[source.name], seed, recorded, answer)
 
     def _records(self, split: str, levels: str, n: int, seed: int) -> list[dict[str, Any]]:
-        check_whole("n", n, least=1)
-        check_seed(seed)
         weights: dict[Source, float] = {}
         for level in self._levels[levels]:
             for name, weight in self._weights.items():
                 weights[Source(name, level)] = weights.get(Source(name, level), 0.0) + weight
         seen: set[str] = set()
         sources = {source: self._records_of(source, split, seed, seen) for source in weights}
-        found = list(itertools.islice(in_shares(sources, weights), n))
-        if len(found) < n:
-            logger.warning("asked for %d %s puzzles of reasoning-gym, found only %d", n, split, len(found))
-        return found
+        return first_in_shares(n, sources, weights, f"{split} puzzles of reasoning-gym")
 
     def _records_of(self, source: Source, split: str, seed: int, seen: set[str]) -> Iterator[dict[str, Any]]:
         shots = self._shots(source)
