@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from rollwise.inference.policies.agreement import RULES, make_rule
 from rollwise.judges import EmbeddingJudge, InContextJudge, Judge, TextJudge, make_judge
 from rollwise.models.reading.prompt_judge import PromptJudge
 from rollwise.models.value_model import ValueModelJudge
-from rollwise.options import Count, Share, constructor_names, make, options_of
+from rollwise.options import Count, Option, Share, constructor_names, make, options_of
 from rollwise.tasks import TASKS, make_task
 
 JUDGES = (EmbeddingJudge, InContextJudge, PromptJudge, TextJudge, ValueModelJudge, SuccessHeadJudge)
@@ -118,6 +119,12 @@ def test_a_list_is_checked_item_by_item() -> None:
     for wrong in ((), (2,), "half", 0.5, [[0.5]]):
         with pytest.raises(rw.ConfigError, match=r"parts must be one or more numbers in \[0, 1\], got"):
             Own(parts=wrong)  # type: ignore[arg-type]
+
+
+def test_the_choices_of_a_list_are_named_as_they_are_given() -> None:
+    """'long_context' of BFCL's categories was 'long_contexts'."""
+    option = Option("kinds", Sequence[Literal["base", "long_context", "number"]], (), "")
+    assert option.describe() == "one or more of 'base', 'long_context', 'number'"
 
 
 def test_a_subclass_that_fixes_an_option_does_not_take_it() -> None:

@@ -92,8 +92,8 @@ class _Kind:
             return ["None"]
         if item := self.item:
             words = (word.removeprefix("a ") for word in item.words())
-            several = ", ".join(word.replace("number", "numbers").replace("text", "texts") for word in words)
-            return [f"{self.length or 'one or more'} {'' if item.bounds else 'of '}{several}"]
+            plural = (w if w[0] in "'\"" else w.replace("number", "numbers").replace("text", "texts") for w in words)
+            return [f"{self.length or 'one or more'} {'' if item.bounds else 'of '}{', '.join(plural)}"]
         if len(self.items) == 1:
             (inner,) = self.items
             return [f"{self.length or 'a list of'} {_PLURAL.get(inner, 'values')}"]
