@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from rollwise.errors import ConfigError, TaskError
@@ -11,7 +12,7 @@ from rollwise.tasks import make_task, task_options
 from rollwise.tasks.arc.rules import RULES, fallen, filled, hollow, mirrored, moved
 from rollwise.tasks.arc.task import answers_to
 from rollwise.tasks.tags import extract_answer
-from rollwise.tasks.zebra.puzzles import Size, make, needed, solutions
+from rollwise.tasks.zebra.puzzles import Size, assignments, make, needed, satisfies, written
 
 NAMES = ("zebra", "arc-1d")
 ZEBRA, ARC = "A2B3C1a2b1c3", "0070"
@@ -88,6 +89,14 @@ def test_demonstrations_are_right_as_often_as_asked(name: str) -> None:
             said = extract_answer(demo["completion"])
             assert said is not None
             assert (said in right_answers(name, demo["prompt"][:-1])) is bool(accuracy)
+
+
+def solutions(size: Size, clues: list[str]) -> list[str]:
+    """Every assignment that the clues leave."""
+    fits = np.ones(len(assignments(size)), dtype=bool)
+    for clue in clues:
+        fits &= satisfies(size, clue)
+    return [written(size, houses) for houses in assignments(size)[fits]]
 
 
 def right_answers(name: str, question: str) -> list[str]:

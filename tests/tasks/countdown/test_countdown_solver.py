@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
 from rollwise.tasks.arithmetic import evaluate
-from rollwise.tasks.countdown.solver import solutions, solve
+from rollwise.tasks.countdown.solver import solve
 
 
 @cache
@@ -43,7 +43,6 @@ def test_solves_exactly_what_brute_force_reaches(nums: list[int], target: int) -
     reachable = target in _brute_force(tuple(map(Fraction, nums)))
     answer = solve(nums, target)
     assert (answer is not None) == reachable
-    assert bool(list(solutions(nums, target))) == reachable
     if answer is not None:
         assert _right(answer, nums, target)
 
@@ -56,14 +55,6 @@ def test_reaches_every_whole_number_that_four_numbers_can(nums: list[int]) -> No
         answer = solve(nums, target)
         assert (answer is not None) == (target in reachable), (nums, target)
         assert answer is None or _right(answer, nums, target)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 99), min_size=2, max_size=4), st.integers(0, 100))
-def test_every_solution_is_right_and_given_once(nums: list[int], target: int) -> None:
-    found = list(solutions(nums, target))
-    assert len(found) == len(set(found))
-    assert all(_right(text, nums, target) for text in found)
 
 
 def test_a_fraction_on_the_way() -> None:

@@ -74,22 +74,6 @@ def solve(nums: Sequence[int], target: int) -> str | None:
     return None
 
 
-def solutions(nums: Sequence[int], target: int) -> Iterator[str]:
-    """Every expression over all of `nums` worth `target`, each text once.
-
-    The two operands of one + or * come in one order only, so `3+5` appears and `5+3` does not.
-
-    Raises:
-        ConfigError: as `solve`.
-
-    >>> list(solutions([2, 2], 4))
-    ['2+2', '2*2']
-    """
-    for expression in _expressions(_checked(nums)):
-        if expression.value == target:
-            yield expression.text
-
-
 def _checked(nums: Sequence[int]) -> tuple[int, ...]:
     bad = [n for n in nums if isinstance(n, bool) or not isinstance(n, int) or n < 0]
     if bad:
@@ -185,17 +169,3 @@ def _meet(left: dict[Value, Expr], right: dict[Value, Expr], target: int) -> Exp
             if made is not None and made.value == target:
                 return made
     return None
-
-
-@lru_cache(maxsize=64)
-def _expressions(key: tuple[int, ...]) -> tuple[Expr, ...]:
-    """Every expression over the multiset, each text once."""
-    if len(key) == 1:
-        return (number(key[0]),)
-    found: dict[str, Expr] = {}
-    for left, right in _splits(key):
-        for a in _expressions(left):
-            for b in _expressions(right):
-                for made in _combinations(a, b):
-                    found.setdefault(made.text, made)
-    return tuple(found.values())

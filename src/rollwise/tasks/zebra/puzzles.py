@@ -72,19 +72,6 @@ def needed(size: Size, clues: list[str]) -> list[str]:
     return kept
 
 
-def solutions(size: Size, clues: list[str]) -> list[str]:
-    """Every assignment that the clues leave, as `written`.
-
-    >>> solutions(Size(2, 2), ["A2", "Ab"])
-    ['A2B1a1b2']
-    """
-    every = assignments(size)
-    fits = np.ones(len(every), dtype=bool)
-    for clue in clues:
-        fits &= satisfies(size, clue)
-    return [written(size, houses) for houses in every[fits]]
-
-
 def written(size: Size, houses: NDArray[np.int8]) -> str:
     """An assignment as each value with its house, in the order of the values."""
     return "".join(f"{value}{house}" for value, house in zip(size.values, houses.tolist(), strict=True))
