@@ -85,11 +85,14 @@ def test_files_that_workers_load_are_written_out(data: Path, tmp_path: Path, mon
     (tmp_path / "mine").mkdir()
     (tmp_path / "r.py").write_text("def long(completions, **_): return [float(len(c)) for c in completions]\n")
     (tmp_path / "c.py").write_text("import rollwise as rw\nclass Mine(rw.Uniform, name='mine'):\n    pass\n")
-    own = config(data, reward="r.py:long", curriculum="c.py:Mine", model="mine", out="run")
+    (tmp_path / "a.py").write_text("import rollwise.allocators as a\nclass Own(a.ALLOCATORS['knapsack']):\n    pass\n")
+    files = {"reward": "r.py:long", "curriculum": "c.py:Mine", "allocator": "a.py:Own", "model": "mine"}
+    own = config(data, **files, out="run")
     made = keys(Launch("verl", own, Machines(1), Extra()).command(write=True))
     monkeypatch.chdir("/")
     assert compute_score("d", "12345", "", {}, folder=str(tmp_path / "run"))["score"] == 5.0
     assert made["+data.rollwise.curriculum"] == f"{tmp_path / 'c.py'}:Mine"
+    assert f"{tmp_path / 'a.py'}:Own" in made["+data.rollwise.curriculum_options"]
     assert made["actor_rollout_ref.model.path"] == str(tmp_path / "mine")
     assert keys(command(config(data)))["actor_rollout_ref.model.path"] == "some/model"
 

@@ -111,6 +111,7 @@ def _written_out(config: TrainConfig) -> TrainConfig:
         reward=list(map(whole, config.rewards)) or None,
         task=config.task and whole(config.task),
         curriculum=whole(config.curriculum),
+        allocator=whole(config.allocator),
     )
 
 
