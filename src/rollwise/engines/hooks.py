@@ -24,10 +24,9 @@ def check_hooks(release: str, hooks: Mapping[str, Sequence[str] | None]) -> None
     """
     for where, expected in hooks.items():
         found = _find(where)
-        given = None if found is None or expected is None else list(inspect.signature(found).parameters)
         if found is None:
             problem = "is not there"
-        elif expected is not None and given is not None and given != list(expected):
+        elif expected is not None and (given := list(inspect.signature(found).parameters)) != list(expected):
             problem = f"takes {given} where {list(expected)} is expected"
         else:
             continue

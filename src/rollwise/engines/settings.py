@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -40,9 +39,7 @@ def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return rows, {name: value for name, value in settings.items() if name not in rows}
 
 
-def make_service(
-    settings: Mapping[str, Any], pool: PromptPool, *, folder: str | os.PathLike[str] | None = None
-) -> CurriculumService:
+def make_service(settings: Mapping[str, Any], pool: PromptPool) -> CurriculumService:
     """A service of the curriculum that `settings` name, bound to `pool`.
 
     Args:
@@ -50,7 +47,6 @@ def make_service(
             "recommended"; `curriculum_options` its options, such as `seed`; `reward_spec` the `low`, `high` and
             `solved_at` of the raw rewards; without it `tell_all` widens the range from 0 to 1 as rewards are seen.
         pool: the engine's prompts.
-        folder: as for `CurriculumService`.
 
     Raises:
         ConfigError: an unknown setting, or one out of range.
@@ -70,9 +66,7 @@ def make_service(
             "rollouts, and this engine makes as many of each; leave the allocator out, or train with TRL or verl"
         )
     curriculum.bind(pool)
-    return CurriculumService(
-        curriculum, folder=folder, **{name: settings[name] for name in SERVICE if name in settings}
-    )
+    return CurriculumService(curriculum, **{name: settings[name] for name in SERVICE if name in settings})
 
 
 def pool_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def verl_command(
         "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": per_pass,
         "+reward.custom_reward_function.reward_kwargs.folder": str(folder),
         "+data.rollwise.run": str(folder),
-        **({} if (spec := _spec(task)) is None else {"+data.rollwise.reward_spec": spec}),
+        **({"+data.rollwise.reward_spec": asdict(task.rewards.spec)} if task.rewards.declared else {}),
         **({"+data.rollwise.columns": {name: name for name in columns}} if columns else {}),
         "trainer.n_gpus_per_node": machines.nproc,
         "trainer.nnodes": machines.nnodes,
@@ -81,13 +82,6 @@ def verl_command(
         keys[f"+{key}" if f"+{key}" in keys else key] = value
     words = [override(key, value) for key, value in keys.items()]
     return Command([sys.executable, "-m", "verl.trainer.main_ppo", *words, *extra.overrides])
-
-
-def _spec(task: Task) -> dict[str, float | None] | None:
-    rewards = task.rewards
-    if not rewards.declared:
-        return None
-    return {"low": rewards.spec.low, "high": rewards.spec.high, "solved_at": rewards.spec.solved_at}
 
 
 def check_keys(command: Command) -> None:

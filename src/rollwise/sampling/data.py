@@ -88,21 +88,21 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
         PoolError: no rows, a row without a prompt, or duplicate ids.
         MissingColumnError: a column that is named is not there.
     """
-    named = task is not None and config.source in TASKS
-    if named and task is not None:
+    if task is not None and config.source in TASKS:
         records = task.eval_records if split == "eval" else task.train_records
         source = f"task {config.source!r}"
         check_selection(config, source)
         found = records(config.pool_prompts, config.seed)
         places = row_places(source, len(found))
         rows = named_columns(found, config, source, places)
+        split = None  # they are of one side
     else:
         (rows, places), source = own_rows(config), repr(config.source)
     check_one_form(rows, places)
     data = PromptData(ids_of(rows, config.id, places), rows, categories_of(rows, config.category or "category", places))
     data = limited(data, config, source)
     _warn(data, config, source)
-    return data if named or split is None else split_of(data, split, source)
+    return data if split is None else split_of(data, split, source)
 
 
 def _warn(data: PromptData, config: DataConfig, source: str) -> None:

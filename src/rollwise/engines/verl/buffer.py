@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import transfer_queue as tq
@@ -85,7 +85,7 @@ def read_groups(
     seat: Seat,
     *,
     fates: Mapping[str, str] | None = None,
-    bare: Iterable[str] = (),
+    bare: Collection[str] = (),
 ) -> list[Heard]:
     """Groups that are still in TransferQueue.
 
@@ -111,9 +111,8 @@ def read_groups(
     for ticket_id, rows in groups.items():
         rewards, tokens, texts = zip(*rows, strict=True)
         heard.append(Heard(ticket_id, rewards, tokens, texts, fate_of[ticket_id]))
-    bare = list(bare)
     if bare:
-        data = tq.kv_batch_get(keys=bare, partition_id=partition_id, select_fields=["extra_info"])
+        data = tq.kv_batch_get(keys=list(bare), partition_id=partition_id, select_fields=["extra_info"])
         heard += [Heard(info[TICKET], fate="failed") for info in _rows(data["extra_info"])]
     return heard
 

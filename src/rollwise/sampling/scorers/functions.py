@@ -40,8 +40,6 @@ class RewardFunctions:
         """One function, not asynchronous: the rewards that say what is solved."""
         if self.success is not None:
             return awaited(self.functions[self.success])
-        if len(self.functions) == 1 and self.weights == [1.0]:
-            return awaited(self.functions[0])
         return functools.partial(_summed, [awaited(f) for f in self.functions], self.weights)
 
 
