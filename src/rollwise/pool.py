@@ -262,7 +262,7 @@ def usable_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any]
         try:
             if empty:
                 raise PoolError(f"{len(empty)} of {len(values)} prompts are without one, the first in row {empty[0]}")
-            usable[name] = as_column(name, values, len(values)) if name in KNOWN else values
+            usable[name] = as_column(name, values, len(values)) if name in KNOWN and len(values) else values
         except PoolError as error:
             left_out[name] = str(error)
     return usable, left_out

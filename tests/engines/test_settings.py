@@ -6,6 +6,7 @@ import rollwise as rw
 from rollwise.engines import Told
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import ask_all, make_service, pool_of, split, tell_all
+from rollwise.engines.skyrl_main import take_settings
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, ShortError, SilentNoOpError
 
 POOL = rw.PromptPool(ids=["a", "b", "c"])
@@ -57,6 +58,16 @@ def test_the_same_rows_have_the_same_ids_in_any_order() -> None:
     assert pool_of([{"id": 7}, {"id": 8}]).ids == ["7", "8"]
     with pytest.raises(PoolError, match="duplicate id '7'"):
         pool_of([{"id": 7}, {"id": 7}])
+
+
+def test_no_rows_are_an_empty_pool() -> None:
+    with pytest.raises(PoolError, match="the pool is empty"):
+        pool_of([])
+
+
+def test_a_setting_of_skyrls_command_line_that_can_not_be_read_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"options=\{seed: 0 is not valid YAML .*; mend its value"):
+        take_settings(["main_base", "rollwise.curriculum=bots", "rollwise.curriculum_options={seed: 0"])
 
 
 @pytest.mark.parametrize("wrong", [{"columns": {"difficulty": None}}, {"id": 3}, {"prompt": 3}])

@@ -43,3 +43,11 @@ def test_what_has_changed_is_said_of_the_data_that_a_run_began_with(tmp_path: Pa
         ]
     assert note_data(tmp_path, first) == []
     assert note_data(tmp_path, other, anew=True) == note_data(tmp_path, other) == []
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3"])
+def test_damaged_hashes_are_written_anew(tmp_path: Path, text: str) -> None:
+    (tmp_path / "data.json").write_text(text)
+    now = {"data": "a", "eval_data": "b", "reward": "c"}
+    assert note_data(tmp_path, now) == []
+    assert json.loads((tmp_path / "data.json").read_text()) == now

@@ -19,13 +19,22 @@ _PREFIX = "rollwise."
 def take_settings(argv: list[str]) -> dict[str, Any]:
     """The settings given as `rollwise.NAME=VALUE`; they and the entry point are taken out of `argv`.
 
+    Raises:
+        ConfigError: a value is not valid YAML.
+
     >>> take_settings(["x", "rollwise.curriculum=bots", "rollwise.curriculum_options={forgetting: 1e-1}"])
     {'curriculum': 'bots', 'curriculum_options': {'forgetting': 0.1}}
     """
     own = [word for word in argv if word.startswith(_PREFIX)]
     argv[:] = [word for word in argv if word not in own and not word.startswith("trainer.override_entrypoint=")]
-    pairs = (word[len(_PREFIX) :].partition("=") for word in own)
-    return {name: parse_yaml(value) for name, _, value in pairs}
+    found = {}
+    for word in own:
+        name, _, value = word.removeprefix(_PREFIX).partition("=")
+        try:
+            found[name] = parse_yaml(value)
+        except ValueError as error:
+            raise ConfigError(f"{word} {error}; mend its value") from error
+    return found
 
 
 def experiment(cfg: Any, settings: dict[str, Any]) -> Any:

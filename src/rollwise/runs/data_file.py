@@ -25,10 +25,7 @@ _WORDS = {
 def note_data(folder: Path, fingerprint: Mapping[str, str], *, anew: bool = False) -> list[str]:
     """Write the hashes of a run that begins `anew`; else say in words what differs from those that it began with."""
     path = folder / DATA_FILE
-    try:
-        before = {} if anew else json.loads(path.read_text())
-    except (OSError, ValueError):
-        before = {}
+    before: dict[str, str] = {} if anew else read_facts(path, dict, Faults()) or {}
     began = {**fingerprint, **before}
     if began != before:
         write_atomically(path, json.dumps(began, indent=1).encode())
