@@ -40,6 +40,7 @@ def test_a_service_is_made_of_an_engines_settings() -> None:
         ({"curriculum_options": "seed=1"}, "must be a mapping"),
         ({"reward_spec": {"lo": 0}}, "did you mean 'low'"),
         ({"silent_after": 0}, "silent_after"),
+        ({"keep": 3}, "no option 'keep'"),  # engines keep the states in their own checkpoints
         ({"curriculum_options": {"allocator": "knapsack"}}, "allocator=Knapsack .* this engine makes as many of each"),
     ],
 )

@@ -20,7 +20,7 @@ from rollwise.tickets.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 
-SERVICE = ("keep", "max_open", "max_open_per_worker", "expire_seconds", "silent_after")
+SERVICE = ("max_open", "max_open_per_worker", "expire_seconds", "silent_after")
 SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)
 """Settings of every engine, named as verl's `data.rollwise`; those of `SERVICE` are options of `CurriculumService`."""
 
