@@ -21,8 +21,7 @@ from rollwise.engines.settings import advance_to
 from rollwise.errors import ConfigError, RewardError, SilentNoOpError
 from rollwise.prompt_ids import assign_ids
 from rollwise.state import load_state, save_state
-from rollwise.tickets.outcome import Outcome
-from rollwise.tickets.ticket import Ticket
+from rollwise.tickets import Outcome, Ticket
 
 STATE = "rollwise_service.state"
 _CALLS = ("ask", "tell", "advance", "open_tickets", "consult", "probe")

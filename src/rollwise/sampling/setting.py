@@ -13,7 +13,6 @@ from rollwise.errors import ConfigError
 from rollwise.models import is_embedded, load_policy, policy_source, task_for
 from rollwise.models.loading import need
 from rollwise.models.sampler import SamplingOptions
-from rollwise.options import listed
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.files import is_file_like
 from rollwise.sampling.rewards import reward_functions
@@ -82,7 +81,7 @@ def stop_texts(config: OwnData, task: Task | None) -> tuple[str, ...]:
     """Texts with which a completion ends, besides the end of text: the option, else the task's."""
     if config.stop is None:
         return () if task is None else task.stop_texts
-    return tuple(listed(config.stop))
+    return (config.stop,) if isinstance(config.stop, str) else tuple(config.stop)
 
 
 def say_stop(config: OwnData, task: Task | None, console: Console) -> None:
