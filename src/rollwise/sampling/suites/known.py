@@ -24,14 +24,17 @@ from rollwise.sampling.suites.rows import (
     mbpp,
     puzzle,
 )
-from rollwise.tasks.tags import CONVERSATION
 
 _LIVE_CODE = tuple(f"test{n}.jsonl" for n in ("", "2", "3", "4", "5", "6"))
 
 BOXED = "{prompt}\nPlease reason step by step, and put the final answer in \\boxed{{}}."
 PROGRAM = "{prompt}\nPlease answer with one Python program that reads stdin and writes stdout."
 FUNCTION = "{prompt}\nPlease answer with one complete Python function."
-_SEC = CONVERSATION + "{}\nAssistant: Let me solve this step by step."
+_SEC = (
+    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
+    "first thinks about the reasoning process in the mind and then provides the user with the answer.\nUser: {}\n"
+    "Assistant: Let me solve this step by step."
+)
 TEMPLATES: Mapping[str, str] = {
     "boxed": BOXED,
     "sec": _SEC.replace("{}", "{prompt}"),
