@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.inference.endpoint.client import Endpoint, import_openai
+from rollwise.inference.endpoint.client import Endpoint
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.drawing import Desk, Drawing, Slots
-from rollwise.inference.endpoint.replies import BadReplyError, NotAskedError, Watch, one_line
+from rollwise.inference.endpoint.replies import NotAskedError, Watch, one_line
 from rollwise.inference.endpoint.samples import Drawn, Line
 from rollwise.inference.policies.agreement import Answer
 
@@ -46,8 +46,8 @@ async def ask_endpoint(
         RewardError: the user's function that extracts answers, or `keep`, fails.
     """
     endpoint = Endpoint(config)
-    passing = (import_openai().APIError, BadReplyError)
-    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log, passing)
+    slots = Slots(config.concurrency)
+    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, slots, log, endpoint.passing)
     for one in drawn.values():
         desk.length.add_drawn(one)
     try:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.asking import run_together, seed_of
-from rollwise.inference.endpoint.client import Endpoint, import_openai
+from rollwise.inference.endpoint.client import Endpoint
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.replies import (
-    BadReplyError,
     BrokenReplyError,
     NotAskedError,
     Watch,
@@ -74,8 +74,11 @@ class ServerDecoder:
         def work(put: Callable[[Result], None]) -> Coroutine[Any, Any, None]:
             return self._all(given, counts, policy, answer, put)
 
-        with self.stats.clock():
+        began = time.monotonic()
+        try:
             yield from in_thread(work)
+        finally:
+            self.stats.wall_s += time.monotonic() - began
 
     async def _all(
         self,
@@ -104,7 +107,7 @@ class ServerDecoder:
                     watch.succeeded()
                 except NotAskedError:
                     self.failures[id_] = f"not asked: {watch.hopeless(self.config.base_url)}"
-                except (import_openai().APIError, BadReplyError) as error:
+                except endpoint.passing as error:
                     self.failures[id_] = one_line(error)
                     watch.failed(at, error)
                     if watch.down() and not self.resumed:
@@ -117,10 +120,12 @@ class ServerDecoder:
 
     async def _one(self, decoder: StreamedDecoder, id_: str, prompt: Any, k: int, policy: Policy) -> Result:
         """One prompt; where one of its streams breaks off, all of it again."""
-        request = VLLMRequest(id_, () if self.tokenizer is None else prompt)
-        for failures in range(self.config.retries):
+        request, failures = VLLMRequest(id_, () if self.tokenizer is None else prompt), 0
+        while True:
             try:
                 return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
             except BrokenReplyError:
-                await wait_again(failures + 1)
-        return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
+                failures += 1
+                if failures > self.config.retries:
+                    raise
+                await wait_again(failures)
