@@ -13,7 +13,6 @@ from rollwise.inference.endpoint.samples import Line
 from rollwise.inference.policies.agreement import Answer
 from rollwise.sampling.rewards import load_reward
 from rollwise.sampling.scoring import Scorer
-from rollwise.tickets.outcome import RewardSpec
 
 
 class Extractor:
@@ -105,8 +104,7 @@ class Right:
             check_math()
         if config.reward is not None:
             function, self.hash = load_reward(config.reward)
-            spec = RewardSpec(low=config.reward_low, high=config.reward_high, solved_at=config.solved_at)
-            self.scorer = Scorer(function, name=f"reward {config.reward!r}", spec=spec)
+            self.scorer = Scorer(function, name=f"reward {config.reward!r}", spec=config.reward_spec())
 
     def check(self, row: Mapping[str, Any]) -> None:
         """`MissingColumnError` if the reward function needs a column that the row lacks."""
