@@ -32,7 +32,7 @@ class Extractor:
                 raise ConfigError(f"--answer_function: {error}") from error
 
     def __call__(self, text: str) -> Answer:
-        """The answer as text; None where there is none. Numbers count as text: 4 is "4"."""
+        """The answer as text; None where there is none. Numbers count as text: 4 is "4"; NaN is no answer."""
         try:
             found = self.function(text)
         except RollwiseError:
@@ -41,8 +41,9 @@ class Extractor:
             raise RewardError(f"{self.where} raised {error!r} for the completion {text!r:.80}; mend it") from error
         if found is not None and not isinstance(found, str | int | float):
             raise RewardError(f"{self.where} must give an answer as text, or None, got {found!r:.80}")
-        answer = None if found is None else str(found).strip()
-        return answer or None
+        if found is None or found != found:  # NaN, as of a text that is no number
+            return None
+        return str(found).strip() or None
 
 
 def unified(answers: Iterable[Answer], same: str = "text") -> list[Answer]:
