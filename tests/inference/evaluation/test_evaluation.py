@@ -222,6 +222,9 @@ def test_a_folder_holds_one_evaluation(tmp_path: Path) -> None:
     (tmp_path / "full-0.npz").write_bytes(b"torn")
     with pytest.raises(StateFileError, match="delete it"):
         make(tmp_path, FakeDecoder()).full(0)
+    (tmp_path / "config.json").write_text("null")
+    with pytest.raises(StateFileError, match="is not readable"):
+        make(tmp_path, FakeDecoder())
 
 
 def test_a_folder_goes_on_with_the_same_data_reward_and_weights_only(tmp_path: Path) -> None:
