@@ -48,7 +48,7 @@ def serving_of(folder: str | Path) -> dict[str, Any]:
     return found
 
 
-def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str] = ()) -> ServerDecoder:
+def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str]) -> ServerDecoder:
     """Reads the server as `config` says.
 
     Args:

@@ -215,7 +215,7 @@ def _each(
     return [Setting(name.format(value), family, policy(**{option: value}), **more) for value in dict.fromkeys(values)]
 
 
-def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
+def peers_of(config: EvaluationConfig, check: TextCheck | None) -> list[Setting]:
     """What can be had without a head: majorities, of all K or fewer; confidence's own vote; a check of the text."""
     voting: dict[str, Any] = {"rule": "majority", "signal": NOTHING}
     found = [Setting("majority", "majority", BestOfN(), **voting)]

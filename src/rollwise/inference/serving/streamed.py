@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.drawing import Slots
 from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError
-from rollwise.inference.policies import ABANDONED, RUNNING, Policy, Result, answer_key
+from rollwise.inference.policies import ABANDONED, RUNNING, Policy, Result
 from rollwise.inference.serving.feeding import ENDS, Feed
 from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_policy
 from rollwise.options import check_whole
@@ -66,9 +66,9 @@ class StreamedDecoder:
         *,
         signal: Signal | None,
         max_new_tokens: int,
-        slots: int = 64,
-        unnamed_ids: Collection[int] = (),
-        answer: Callable[[str], str | None] = answer_key,
+        slots: int,
+        unnamed_ids: Collection[int],
+        answer: Callable[[str], str | None],
     ) -> None:
         self.source, self.signal, self.answer = source, signal, answer
         self.limit = check_whole("max_new_tokens", max_new_tokens, least=1)
