@@ -12,18 +12,19 @@ The groups are `rollwise.tasks`, `.curricula`, `.gates`, `.allocators`, `.judges
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from rollwise.errors import ConfigError, MissingExtraError, RollwiseError
+import numpy as np
+
+from rollwise.errors import ConfigError, MissingExtraError, RewardError, RollwiseError
 from rollwise.options import did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -165,6 +166,27 @@ def load_object(where: str, *, what: str = "object") -> tuple[Any, str]:
         )
     file = getattr(module, "__file__", None)
     return getattr(module, name), _digest(Path(file).read_bytes()) if file else ""
+
+
+def told_true(function: Callable[..., object], about: str, of: str, *given: object) -> bool:
+    """What a user's function says, which must be true or false.
+
+    Args:
+        function: The function.
+        about: What it is, for messages.
+        of: What it is asked about, likewise.
+        given: Its arguments.
+
+    Raises:
+        RewardError: it fails, or gives something else.
+    """
+    try:
+        said = function(*given)
+    except Exception as error:
+        raise RewardError(f"{about} raised {error!r} for the {of}; fix it") from error
+    if not isinstance(said, bool | np.bool_):
+        raise RewardError(f"{about} gave {said!r:.80} for the {of}; give true or false")
+    return bool(said)
 
 
 def short_name(name: str) -> str:

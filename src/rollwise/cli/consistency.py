@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.formatting import command_parser
+from rollwise.cli.formatting import data_parser, read_config
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.terminal import make_console, say
 
@@ -32,16 +32,14 @@ the numbers shown. After a kill or Ctrl-C the same command goes on where it stop
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
-    parser = command_parser(
+    return data_parser(
+        EndpointConfig,
+        data="a .jsonl, .json, .csv or .parquet file of prompts",
         usage="rollwise consistency DATA --base_url URL --model M [--rule adaptive|esc|full] [--num_generations 40]\n"
         "       [--OPTION VALUE ...]",
         description="Self-consistency that stops drawing once the answers agree: no head, no weights, any endpoint.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a .jsonl, .json, .csv or .parquet file of prompts")
-    parser.add_class_arguments(EndpointConfig, as_group=False, skip={"data"})
-    return parser
 
 
 def run(options: Namespace) -> int:
@@ -49,14 +47,8 @@ def run(options: Namespace) -> int:
     from rollwise.inference.endpoint.run import run_consistency
     from rollwise.inference.endpoint.summary import show_summary, summarise
 
-    values = options.as_dict()
-    values.pop("config", None)
-    config = EndpointConfig(**values)
-    try:
-        path, lines, failures, seconds, asked = run_consistency(config)
-    except KeyboardInterrupt:
-        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
-        return 130
+    config = read_config(EndpointConfig, options)
+    path, lines, failures, seconds, asked = run_consistency(config)
     show_summary(summarise(lines, config), config, make_console(), seconds=seconds, asked=asked)
     say(f"\n{path}\n".encode("utf-8", "backslashreplace").decode())  # a path may be no UTF-8
     if failures:

@@ -133,16 +133,22 @@ def underscored(arguments: Iterable[str]) -> list[str]:
     ]
 
 
-def data_parser(config: type[Any], **described: str) -> ArgumentParser:
+def data_parser(
+    config: type[Any],
+    *,
+    data: str = "a task's name; a file, a folder of `datasets`, or HUB_ID[:split]",
+    **described: str,
+) -> ArgumentParser:
     """The parser of a command whose options are those of `config`, and whose data come first.
 
     Args:
         config: A dataclass with a field `data`.
+        data: What they may be.
         described: Usage, description and examples (`epilog`).
     """
     parser = command_parser(**described)
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a task's name; a file, a folder of `datasets`, or HUB_ID[:split]")
+    parser.add_argument("data", type=str, help=data)
     parser.add_class_arguments(config, as_group=False, skip={"data"})
     return parser
 

@@ -42,9 +42,6 @@ def build_parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Fit, save and say how good it is."""
     from rollwise.cli.progress import Bars
-    from rollwise.models.loading import need
-
-    need("torch", "a success head")
     from rollwise.inference.fitting.fit_run import run_fit
 
     config = FitConfig(**options.as_dict())

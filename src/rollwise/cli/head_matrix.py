@@ -39,12 +39,9 @@ def build_parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Score what is missing, write the tables and show the matrix."""
     from rollwise.cli.progress import Bars
-    from rollwise.models.loading import need
-
-    config = MatrixConfig(**options.as_dict())
-    need("torch", "a success head")
     from rollwise.inference.matrix.matrix import run_matrix
 
+    config = MatrixConfig(**options.as_dict())
     with Bars() as bars:
         cells = run_matrix(config, bars.of)
     head, *rows = grid(cells)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -47,7 +46,7 @@ def run(options: Namespace) -> int:
 
     config = read_config(RolloutsConfig, options)
     run_rollouts(config)
-    found = json.loads((Path(config.folder) / SUMMARY_FILE).read_text(encoding="utf-8"))
+    found = json.loads((config.folder / SUMMARY_FILE).read_text(encoding="utf-8"))
     mean = "none" if found["mean_reward"] is None else f"{found['mean_reward']:.3f}"
     tokens = found["tokens"]
     say(

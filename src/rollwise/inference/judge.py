@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
-from rollwise.judges.base import Judge, Predicts, Prompts, summed
-from rollwise.models.reading.policy_source import PolicySource
+from rollwise.judges.base import Predicts, Prompts, summed
+from rollwise.models.reading.policy_source import PolicyJudge, PolicySource
 from rollwise.options import Count, CountOrZero, Range, Share
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
@@ -23,7 +22,7 @@ REMEMBERED = 8192
 """This many of the newest predictions are kept until their outcomes are known: many steps' candidates."""
 
 
-class SuccessHeadJudge(Judge):
+class SuccessHeadJudge(PolicyJudge):
     """Predicts by a head that was fitted on rollouts of the policy (`rollwise head fit`): one belief for both uses.
 
     Without probes it is V(x), read at the prompt's last token: one forward pass over the prompt, nothing generated.
@@ -68,6 +67,7 @@ class SuccessHeadJudge(Judge):
         MissingExtraError: torch is not installed.
     """
 
+    reader = "the success head"
     unsaved = frozenset({"model", "batch_size", "slots", "device"})
 
     def __init__(
@@ -91,11 +91,10 @@ class SuccessHeadJudge(Judge):
         if slots < probes:
             raise ConfigError(f"slots must be at least probes={probes}, got {slots}")
         self.head = head if isinstance(head, SuccessHead) else SuccessHead.load(head)
-        self.model = None if model is None else str(model)
+        self._reads(model, dtype, device)
         self.predicts, self.probes, self.probe_tokens = predicts, probes, probe_tokens
         self.temperature, self.recalibrate, self.prior = temperature, recalibrate, prior
-        self.batch_size, self.slots, self.dtype, self.device = batch_size, slots, dtype, device
-        self._source = PolicySource(folder=self.model)
+        self.batch_size, self.slots = batch_size, slots
         self._beliefs: Any = None  # the head on the model, once it was needed
         self._clear(0)
 
@@ -106,38 +105,20 @@ class SuccessHeadJudge(Judge):
 
     # ---- which model ----
 
-    @property
-    def reads_policy(self) -> bool:
-        return self.model is None
-
-    def starting_from(self, source: str) -> SuccessHeadJudge:
-        return self if self.model is not None else self._reading(PolicySource(folder=source))
-
-    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> SuccessHeadJudge:
-        if self.model is not None:
-            return self
-        source = self._source.lent(model, tokenizer, sharded=sharded, reader="the success head")
-        if source is self._source:
-            return self
-        self.head.check(*source.load(dtype=None, device=None))
-        return self._reading(source)
-
-    def _reading(self, source: PolicySource) -> SuccessHeadJudge:
-        made = copy.copy(self)
-        made._source, made._beliefs = source, None
+    def _reading(self, source: PolicySource) -> Self:
+        if source.live is not None:
+            self.head.check(*source.live)
+        made = super()._reading(source)
+        made._beliefs = None
         return made
 
-    def fresh(self) -> SuccessHeadJudge:
-        made = copy.copy(self)
+    def fresh(self) -> Self:
+        made = super().fresh()
         made._clear(0)
         return made
 
     def bind(self, pool: PromptPool, seed: int) -> None:
-        if self._source.folder is None and self._source.live is None:
-            raise ConfigError(
-                "the success head has no model to read: give it model=... (judge_options: {model: ...}), a folder or a "
-                "hub id, call curriculum.follow(model, tokenizer) before you bind it, or leave it to a trainer"
-            )
+        super().bind(pool, seed)
         self._clear(seed)
 
     def _clear(self, seed: int) -> None:
@@ -147,7 +128,7 @@ class SuccessHeadJudge(Judge):
         self.error = 0.0  # squared, of the predictions whose outcomes came last
         self.line = Recalibration(forgetting=self.recalibrate, prior=self.prior)
         self.predicted: dict[str, float] = {}  # V by prompt id, the newest last
-        self.costs: dict[str, float] = {}
+        self.costs = {}
 
     # ---- predicting, learning ----
 
@@ -168,7 +149,7 @@ class SuccessHeadJudge(Judge):
         if self._beliefs is None:
             from rollwise.inference.beliefs import Beliefs
 
-            model, tokenizer = self._source.load(dtype=self.dtype, device=self.device)
+            model, tokenizer = self._load()
             probing = {"temperature": self.temperature, "max_new_tokens": self.probe_tokens, "slots": self.slots}
             self._beliefs = Beliefs(
                 model, tokenizer, self.head, probes=self.probes, batch_size=self.batch_size, probing=probing
@@ -202,10 +183,6 @@ class SuccessHeadJudge(Judge):
         shift, slope = self.line.line
         line = {"judge_shift": shift, "judge_slope": slope} if self.recalibrate else {}
         return {"judge_error": self.error, "too_long": float(self.too_long), **line}
-
-    def take_costs(self) -> dict[str, float]:
-        taken, self.costs = self.costs, {}
-        return taken
 
     def state_dict(self) -> dict[str, Any]:
         return {

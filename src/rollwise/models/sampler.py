@@ -18,7 +18,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.models.decoding.stop_texts import StopTexts, until_end
-from rollwise.models.decoding.uniforms import InverseTransform, lacks_doubles, rollout_uniforms
+from rollwise.models.decoding.uniforms import InverseTransform, lacks_doubles, rollout_uniforms, warpers
 from rollwise.models.loading import evaluating, need, without_adapters
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
@@ -259,16 +259,12 @@ def _generate(
 ) -> list[tuple[list[int], bool]]:
     """For each of B prompts the tokens that follow, and whether they were cut off; `uniforms` is (B, T)."""
     import torch
-    from transformers import GenerationConfig, LogitsProcessorList, TemperatureLogitsWarper, TopPLogitsWarper
+    from transformers import GenerationConfig, LogitsProcessorList
 
     batch = {"input_ids": list(prompts)}
     inputs = tokenizer.pad(batch, padding=True, padding_side="left", return_tensors="pt").to(model.device)
     width = inputs["input_ids"].shape[1]
-    processors = LogitsProcessorList()
-    if options.temperature != 1.0:
-        processors.append(TemperatureLogitsWarper(float(options.temperature)))
-    if options.top_p < 1.0:
-        processors.append(TopPLogitsWarper(float(options.top_p)))
+    processors = LogitsProcessorList(warpers(options.temperature, options.top_p))
     placed = torch.as_tensor(uniforms, device="cpu" if lacks_doubles(model.device) else model.device)
     processors.append(InverseTransform(placed, width))
     base, ends = without_adapters(model), end_tokens(model, tokenizer)  # base: peft gives it what its wrapper has

@@ -247,6 +247,9 @@ def test_a_users_function_finds_answers(data: Path) -> None:
         Extractor(f"{file}:none")
     with pytest.raises(RewardError, match="raised IndexError"):
         Extractor(f"{file}:word")("")
+    file.write_text("def number(text):\n    return float(text) if text.isdigit() else float('nan')\n")
+    number = Extractor(f"{file}:number")
+    assert [number("4"), number("four")] == ["4.0", None]  # NaN won the vote
 
 
 def test_an_endpoint_that_refuses_ends_it_in_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

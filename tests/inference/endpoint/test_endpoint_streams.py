@@ -284,3 +284,11 @@ def test_slots_go_to_the_oldest_and_large_requests_get_their_turn() -> None:
 
     # young has the slot that was free when it came; large is older than later, and waits for all three.
     assert asyncio.run(take_all()) == ["first", "young", "large", "later"]
+
+
+def test_without_a_terminal_a_line_is_said_for_each_tenth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeOpenAI(sevens) as fake:
+        run(config_of(fake, tmp_path, 19, rule="full", num_generations=1))
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("prompts answered: ")]
+    assert len(said) == 10
+    assert said[-1] == "prompts answered: 19 of 19, 1.0 samples each"

@@ -130,7 +130,9 @@ def test_each_setting_says_where_it_loses_prompts(tmp_path: Path) -> None:
 
 
 def test_gamma_is_in_the_grid() -> None:
-    names = [s.name for s in settings_of(EvaluationConfig(limit=64, betas=(0.02,), gammas=(0.0, 0.1)))]
+    twice = EvaluationConfig(limit=64, betas=(0.02,), gammas=(0.0, 0.1, 0.1), mean_ks=(4, 4))
+    names = [s.name for s in settings_of(twice)]
+    assert len(set(names)) == len(names)
     one_by_one = ["utility-one-by-one 0.02", "utility-one-by-one 0.02+0.1"]
     assert [name for name in names if "utility" in name] == ["utility 0.02", "utility-at-once 0.02", *one_by_one]
     with pytest.raises(ConfigError, match="gamma must be"):
@@ -220,6 +222,9 @@ def test_a_folder_holds_one_evaluation(tmp_path: Path) -> None:
     (tmp_path / "full-0.npz").write_bytes(b"torn")
     with pytest.raises(StateFileError, match="delete it"):
         make(tmp_path, FakeDecoder()).full(0)
+    (tmp_path / "config.json").write_text("null")
+    with pytest.raises(StateFileError, match="is not readable"):
+        make(tmp_path, FakeDecoder())
 
 
 def test_a_folder_goes_on_with_the_same_data_reward_and_weights_only(tmp_path: Path) -> None:

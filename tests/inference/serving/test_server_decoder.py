@@ -20,13 +20,16 @@ from tiny import random_head, tiny
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference import BestOfN, Policy, Sequential, SuccessHead
 from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.bestof.job import read_job
 from rollwise.inference.bestof.run import run_bestof
 from rollwise.inference.bestof.server import server_decoder
 from rollwise.inference.head.verdict import Verdict
+from rollwise.inference.head.viability_file import note_viability
 from rollwise.inference.policies.candidate_group import ABANDONED, Result
 from rollwise.inference.policies.until import Until
+from rollwise.inference.serving import export_run
 from rollwise.inference.serving.export import export_head
-from rollwise.inference.serving.export_config import HEAD_FILE
+from rollwise.inference.serving.export_config import HEAD_FILE, ExportConfig
 from rollwise.models import load_policy
 
 pytest.importorskip("openai")
@@ -60,6 +63,27 @@ def config(exported: Path, server: FakeVLLMServer, **options: Any) -> BestOfConf
         "retries": 2, "head": str(exported / "exported"), "transfer": True, "max_completion_length": LIMIT, "slots": 6,
     }  # fmt: skip
     return BestOfConfig(**{**given, **options})
+
+
+def test_a_head_that_failed_the_viability_gate_is_refused_on_a_server_too(
+    tmp_path: Path, exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An export carries the verdict that `head evaluate` left beside the head's file."""
+    model, tokenizer = tiny("llama")
+    head = random_head(model, tokenizer)
+    file = head.save(tmp_path / "head.safetensors")
+    told = {"k": 4, "prompts": 9, "value": 0.5, "random": 0.6, "gain": -0.1, "low": -0.2, "high": 0.1}
+    note_viability(file, head.digest, {**told, "verdict": "failed"})
+    monkeypatch.setattr(export_run, "_model", lambda config, bar: (model, tokenizer, []))
+    out = tmp_path / "served"
+    export_run.run_export(
+        ExportConfig(head=str(file), out=str(out), resize=True), lambda what: lambda done, total: None
+    )
+    given: dict[str, Any] = {"data": str(exported / "data.jsonl"), "model": "m", "head": str(out), "policy": "until"}
+    given["base_url"] = "http://127.0.0.1:9/v1"
+    with pytest.raises(ConfigError, match=r"Viability gate failed: value@4 0.500 .* add --unviable"):
+        read_job(BestOfConfig(**given))
+    assert read_job(BestOfConfig(**given, unviable=True)).head is not None
 
 
 def decode(exported: Path, server: FakeVLLMServer, policy: Policy, **options: Any) -> tuple[list[Result], Any]:

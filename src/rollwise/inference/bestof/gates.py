@@ -7,6 +7,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.bestof.server import head_file
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.viability_file import read_viability
 from rollwise.inference.policies import EarlyStop, Policy
@@ -31,7 +32,7 @@ def check_gates(config: BestOfConfig, head: SuccessHead, policy: Policy) -> None
     known: dict[str, Any] = {}
     if config.chosen is not None and config.chosen.found["about"].get("head") in (None, head.digest):
         known = config.chosen.found.get("calibration") or {}
-    viability = known.get("viability") or read_viability(str(config.head), head.digest)
+    viability = known.get("viability") or read_viability(head_file(config), head.digest)
     if viability is not None and viability["verdict"] == FAILED:
         if not config.unviable:
             raise ConfigError(f"{viability_words(viability)} Fit a better one, or add --unviable")

@@ -8,7 +8,7 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.gates import check_gates
-from rollwise.inference.bestof.server import exported_head
+from rollwise.inference.bestof.server import head_file
 from rollwise.inference.decoding.decoder import DecodingOptions
 from rollwise.inference.evaluation.text_check import TextCheck, check_for
 from rollwise.inference.head.head import SuccessHead
@@ -100,10 +100,7 @@ def read_job(config: BestOfConfig) -> Job:
         )
     if scored:
         scorer.check(data.rows[0])
-    head = None
-    if config.head is not None:
-        file = config.head if config.base_url is None else exported_head(config.head)
-        head = SuccessHead.load(file, without_facts=config.transfer)
+    head = None if config.head is None else SuccessHead.load(head_file(config), without_facts=config.transfer)
     limit = completion_length(config, task)
     options = DecodingOptions(
         temperature=config.temperature,

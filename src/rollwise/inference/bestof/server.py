@@ -18,12 +18,19 @@ from rollwise.inference.serving.vllm_signals import HeadSlice, Signal, TopLogpro
 from rollwise.models.loading import need
 
 
-def exported_head(folder: str | Path) -> Path:
-    """The head's own file in a folder of `rollwise head export`; `ConfigError` if it is no such folder."""
-    path = Path(folder) / HEAD_FILE
-    if not path.exists() or not (Path(folder) / SERVING_FILE).exists():
+def head_file(config: BestOfConfig) -> Path:
+    """The head's own file: `head`, or with a server in the folder of `rollwise head export` that `head` is.
+
+    Raises:
+        ConfigError: it is no such folder.
+    """
+    given = Path(str(config.head))
+    if config.base_url is None:
+        return given
+    path = given / HEAD_FILE
+    if not path.exists() or not (given / SERVING_FILE).exists():
         raise ConfigError(
-            f"{str(folder)!r} is no folder of `rollwise head export`, which --head must be with --base_url: the server "
+            f"{config.head!r} is no folder of `rollwise head export`, which --head must be with --base_url: the server "
             "reads the head from rows of the model that it serves"
         )
     return path
@@ -41,7 +48,7 @@ def serving_of(folder: str | Path) -> dict[str, Any]:
     return found
 
 
-def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str] = ()) -> ServerDecoder:
+def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str]) -> ServerDecoder:
     """Reads the server as `config` says.
 
     Args:

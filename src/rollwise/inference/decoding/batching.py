@@ -114,8 +114,8 @@ class Batching:
         limit: int,
         seed: int,
         stats: DecodingStats,
-        answer: Callable[[Sequence[int]], str | None] | None = None,
-        watch: Signal | None = None,
+        answer: Callable[[Sequence[int]], str | None],
+        watch: Signal | None,
     ) -> None:
         self.rows, self.sampler, self.signal, self.policy = rows, sampler, signal, policy
         self.verdict: Verdict | None = getattr(signal, "verdict", None)
@@ -218,7 +218,7 @@ class Batching:
                 row.verdicts.append(read)
         for row, ended in zip(rows, self.sampler.ended([row.tokens for row in rows]), strict=True):
             if ended or len(row.tokens) >= self.limit:
-                answer = self.answer(row.tokens) if self.answer and row.prompted.group.votes else None
+                answer = self.answer(row.tokens) if row.prompted.group.votes else None
                 belief = None if self.verdict is None else self.verdict.chances(np.stack(row.verdicts)).round(6)
                 row.prompted.group.end(row.index, truncated=not ended, answer=answer, belief=belief)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from rollwise.errors import ConfigError
 from rollwise.inference.head.reserved import unnamed_ids
 from rollwise.models.decoding.stop_texts import StopTexts
+from rollwise.models.decoding.uniforms import warpers
 from rollwise.models.sampler import DrawingOptions, end_tokens
 from rollwise.options import check_whole
 
@@ -55,7 +55,7 @@ class TokenSampler:
         self.ends = end_tokens(model, tokenizer)
         # All of them, before temperature and truncation: a success head may live in some.
         self.unnamed = torch.tensor(unnamed_ids(model, tokenizer), device=model.device, dtype=torch.long)
-        self.warpers = _warpers(options)
+        self.warpers = warpers(options.temperature, options.top_p, options.top_k)
         self.stops = StopTexts(tokenizer, options.stop) if options.stop else None
 
     def scores(self, logits: torch.Tensor) -> torch.Tensor:
@@ -73,15 +73,3 @@ class TokenSampler:
         if self.stops is None:
             return ended
         return [end or self.stops.found(row) for end, row in zip(ended, tokens, strict=True)]
-
-
-def _warpers(options: DecodingOptions) -> list[Any]:
-    """In transformers' own order: temperature, top-k, top-p."""
-    warpers: list[Any] = []
-    if options.temperature != 1.0:
-        warpers.append(TemperatureLogitsWarper(float(options.temperature)))
-    if options.top_k:
-        warpers.append(TopKLogitsWarper(options.top_k))
-    if options.top_p < 1.0:
-        warpers.append(TopPLogitsWarper(float(options.top_p)))
-    return warpers

@@ -13,7 +13,6 @@ from rollwise.inference.endpoint.samples import Line
 from rollwise.inference.policies.agreement import Answer
 from rollwise.sampling.rewards import load_reward
 from rollwise.sampling.scoring import Scorer
-from rollwise.tickets.outcome import RewardSpec
 
 
 class Extractor:
@@ -33,7 +32,7 @@ class Extractor:
                 raise ConfigError(f"--answer_function: {error}") from error
 
     def __call__(self, text: str) -> Answer:
-        """The answer as text; None where there is none. Numbers count as text: 4 is "4"."""
+        """The answer as text; None where there is none. Numbers count as text: 4 is "4"; NaN is no answer."""
         try:
             found = self.function(text)
         except RollwiseError:
@@ -42,8 +41,9 @@ class Extractor:
             raise RewardError(f"{self.where} raised {error!r} for the completion {text!r:.80}; mend it") from error
         if found is not None and not isinstance(found, str | int | float):
             raise RewardError(f"{self.where} must give an answer as text, or None, got {found!r:.80}")
-        answer = None if found is None else str(found).strip()
-        return answer or None
+        if found is None or found != found:  # NaN, as of a text that is no number
+            return None
+        return str(found).strip() or None
 
 
 def unified(answers: Iterable[Answer], same: str = "text") -> list[Answer]:
@@ -105,8 +105,7 @@ class Right:
             check_math()
         if config.reward is not None:
             function, self.hash = load_reward(config.reward)
-            spec = RewardSpec(low=config.reward_low, high=config.reward_high, solved_at=config.solved_at)
-            self.scorer = Scorer(function, name=f"reward {config.reward!r}", spec=spec)
+            self.scorer = Scorer(function, name=f"reward {config.reward!r}", spec=config.reward_spec())
 
     def check(self, row: Mapping[str, Any]) -> None:
         """`MissingColumnError` if the reward function needs a column that the row lacks."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.inference.endpoint.client import Endpoint, import_openai
+from rollwise.inference.endpoint.client import Endpoint
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.drawing import Desk, Drawing, Slots
-from rollwise.inference.endpoint.replies import BadReplyError, NotAskedError, Watch, one_line
+from rollwise.inference.endpoint.replies import NotAskedError, Watch, one_line
 from rollwise.inference.endpoint.samples import Drawn, Line
 from rollwise.inference.policies.agreement import Answer
 
@@ -46,55 +46,67 @@ async def ask_endpoint(
         RewardError: the user's function that extracts answers, or `keep`, fails.
     """
     endpoint = Endpoint(config)
-    passing = (import_openai().APIError, BadReplyError)
-    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log, passing)
+    slots = Slots(config.concurrency)
+    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, slots, log, endpoint.passing)
     for one in drawn.values():
         desk.length.add_drawn(one)
-    try:
-        return await _answer_all(asked, drawn, desk, keep, resumed)
-    finally:
-        await endpoint.close()
+
+    async def work(at: int, admit: Callable[[], None], give_up: Callable[[Exception], None]) -> None:
+        id_, prompt = asked[at]
+        seed, there = None if config.seed is None else seed_of(config.seed, id_), drawn.get(id_) or Drawn()
+        drawing = Drawing(desk, id_, prompt, there, priority=at, seed=seed, admit=admit, give_up=give_up)
+        keep(at, {"id": id_, **await drawing.run()})
+
+    return await ask_each(endpoint, [id_ for id_, _ in asked], work, resumed=resumed)
 
 
-async def _answer_all(
-    asked: Sequence[tuple[str, Any]],
-    drawn: Mapping[str, Drawn],
-    desk: Desk,
-    keep: Callable[[int, Line], None],
+async def ask_each(
+    endpoint: Endpoint,
+    ids: Sequence[str],
+    work: Callable[[int, Callable[[], None], Callable[[Exception], None]], Awaitable[None]],
+    *,
     resumed: bool,
 ) -> dict[str, str]:
-    config, passing = desk.config, desk.passing
+    """Do the work of N prompts over an endpoint, several at once, and close it; results and errors of `ask_endpoint`.
+
+    Args:
+        endpoint: The endpoint.
+        ids: (N,) of the prompts.
+        work: Is given a prompt's place, what to call right before a request is sent (it may raise), and what to call
+            with the error by which one failed for good.
+        resumed: As for `ask_endpoint`.
+    """
+    config, passing = endpoint.config, endpoint.passing
     at_work = asyncio.Semaphore(config.concurrency)  # each prompt at work has a sample in flight, or waits for a slot
     failures: dict[str, str] = {}
-    watch = Watch(len(asked), done=resumed)
+    watch = Watch(len(ids), done=resumed)
 
     def give_up(at: int, error: Exception) -> None:
-        if isinstance(error, passing) and asked[at][0] not in failures:  # one of a prompt's requests is enough
-            failures[asked[at][0]] = one_line(error)
+        if isinstance(error, passing) and ids[at] not in failures:  # one of a prompt's requests is enough
+            failures[ids[at]] = one_line(error)
             watch.failed(at, error)
 
     async def one(at: int) -> None:
-        (id_, prompt), hooks = asked[at], {"admit": partial(watch.begin, at), "give_up": partial(give_up, at)}
-        seed = None if config.seed is None else seed_of(config.seed, id_)
-        drawing = Drawing(desk, id_, prompt, drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
         try:
             async with at_work:
-                line = await drawing.run()
+                await work(at, partial(watch.begin, at), partial(give_up, at))
         except NotAskedError:
-            failures[id_] = f"not asked: {watch.hopeless(config.base_url)}"
+            failures[ids[at]] = f"not asked: {watch.hopeless(config.base_url)}"
         except passing as error:
             if watch.down() and not resumed:
                 raise ConfigError(watch.hopeless(config.base_url)) from error
         else:
-            failures.pop(id_, None)  # it did without what failed
-            keep(at, {"id": id_, **line})
+            failures.pop(ids[at], None)  # it did without what failed
             watch.succeeded()
 
-    await run_together([one(at) for at in range(len(asked))])
+    try:
+        await _run_together([one(at) for at in range(len(ids))])
+    finally:
+        await endpoint.close()
     return failures
 
 
-async def run_together(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def _run_together(works: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Run all of them at once; the first error cancels the others, and is raised when they have ended."""
     tasks = [asyncio.create_task(work) for work in works]
     try:

@@ -22,6 +22,9 @@ class Endpoint:
     Args:
         config: Where, and how samples are drawn.
 
+    Attributes:
+        passing: Errors that end one prompt alone.
+
     Raises:
         MissingExtraError: the `serve` extra is not installed.
         ConfigError: the key holds what no HTTP header can.
@@ -36,6 +39,7 @@ class Endpoint:
                 "space at its end; set it to the key alone"
             )
         self.openai = import_openai()
+        self.passing = (self.openai.APIError, BadReplyError)
         self.client = self.openai.AsyncOpenAI(
             base_url=config.base_url,
             api_key=key,

@@ -167,6 +167,10 @@ class EndpointConfig:
             window = min(EarlyStopping.window, max(2, self.num_generations))
         return make_rule(self.rule, window=window, threshold=self.threshold)
 
+    def reward_spec(self) -> RewardSpec:
+        """The range of `reward`, and from where on an answer is right."""
+        return RewardSpec(low=self.reward_low, high=self.reward_high, solved_at=self.solved_at)
+
     def per_request(self) -> int:
         """Most samples that one request may ask for."""
         window = self.window if self.rule == "full" else None
@@ -186,7 +190,7 @@ class EndpointConfig:
             raise ConfigError("reward and answer_column both say what is right; leave one out")
         if self.reward is not None and not self.keep_texts:
             raise ConfigError("reward scores completions, which keep_texts false does not keep; leave one out")
-        RewardSpec(low=self.reward_low, high=self.reward_high, solved_at=self.solved_at)
+        self.reward_spec()
 
 
 def _check_sendable(name: str, value: Any) -> None:

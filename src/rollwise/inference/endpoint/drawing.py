@@ -98,11 +98,11 @@ class Desk:
     slots: Slots
     log: Callable[[Line], None]
     passing: tuple[type[Exception], ...] = ()
-    most: int = 0
+    most: int = field(init=False)
     length: AnswerLength = field(default_factory=AnswerLength)
 
     def __post_init__(self) -> None:
-        self.most = self.most or self.config.per_request()
+        self.most = self.config.per_request()
 
 
 class Drawing:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from rollwise.inference.endpoint.answers import Extractor, Right
 from rollwise.inference.endpoint.asking import ask_endpoint
 from rollwise.inference.endpoint.config import EndpointConfig
@@ -18,6 +16,7 @@ from rollwise.inference.endpoint.prompts import read_prompts
 from rollwise.inference.endpoint.results import ResultFile
 from rollwise.inference.endpoint.samples import Line
 from rollwise.progress_bar import progress_bar
+from rollwise.sampling.progress import Tenths
 from rollwise.terminal import make_console
 
 
@@ -61,7 +60,7 @@ def run_consistency(config: EndpointConfig) -> Outcome:
     drawn = file.samples.read() if missing else {}
     try:
         if missing:
-            with _answers_bar(make_console(stderr=True), len(ids), before) as show:
+            with _answers_bar(len(ids), before) as show:
 
                 def keep(at: int, line: Line) -> None:
                     line |= right.judge(line, rows[missing[at]])
@@ -80,23 +79,25 @@ def run_consistency(config: EndpointConfig) -> Outcome:
 
 
 @contextmanager
-def _answers_bar(console: Console, total: int, before: Sequence[Line]) -> Iterator[Any]:
-    """Gives a function that takes each new line; without a terminal a line is printed for every tenth of the prompts.
+def _answers_bar(total: int, before: Sequence[Line]) -> Iterator[Any]:
+    """Gives a function that takes each new line; without a terminal a line is printed for every tenth.
 
     Args:
-        console: Where to.
         total: Prompts in all.
         before: The lines of those that were done before.
     """
     count, samples = len(before), sum(line["samples"] for line in before)
+    console = make_console(stderr=True)
+    tenths = Tenths(console, "prompts answered")
     with progress_bar(console, note="signals", disable=not console.is_terminal) as progress:
         task = progress.add_task("prompts", total=total, completed=count, signals="")
 
         def show(line: Line) -> None:
             nonlocal count, samples
             count, samples = count + 1, samples + line["samples"]
-            progress.update(task, completed=count, signals=f"{samples / count:.1f} samples each")
-            if not console.is_terminal and count % max(1, total // 10) == 0:
-                console.print(f"{count}/{total} prompts, {samples / count:.1f} samples each")
+            note = f"{samples / count:.1f} samples each"
+            progress.update(task, completed=count, signals=note)
+            if progress.disable:
+                tenths.update(count, total, note)
 
         yield show

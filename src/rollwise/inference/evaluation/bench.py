@@ -74,7 +74,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
-    ids = [group["id"] for group in read_some(folder)]
+    ids = [group["id"] for group in read_some(kept)]
     for id_ in ids:
         if id_ not in place:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")

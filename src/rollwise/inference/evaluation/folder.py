@@ -65,9 +65,9 @@ class EvaluationFolder:
         path = self.path / CONFIG_FILE
         if path.exists():
             try:
-                before = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise StateFileError(f"{str(path)!r} is not readable: {error}") from error
+                before = dict(json.loads(path.read_text(encoding="utf-8")))
+            except (ValueError, TypeError) as error:
+                raise StateFileError(f"{str(path)!r} is not readable: {error}; add --out FOLDER") from error
             compared = [(name, before.get(name), facts[name]) for name in facts if name not in ("about", "digests")]
             for part in ("about", "digests"):  # an earlier version kept less: what is there is compared
                 compared += [(name, was, facts[part].get(name)) for name, was in before.get(part, {}).items()]

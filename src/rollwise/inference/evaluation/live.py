@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollwise.inference.evaluation.bench import Bench
-from rollwise.inference.policies import Policy, Result, answer_key
+from rollwise.inference.policies import AnswerKey, Policy, Result, answer_key
 
 if TYPE_CHECKING:
     from rollwise.inference.decoding.decoder import AdaptiveDecoder
@@ -32,17 +32,11 @@ def decode_on(decoder: AdaptiveDecoder, bench: Bench, k: int) -> Decode:
     """What an `Evaluation` calls: all prompts, K candidates each or as many as it says, and the seconds it took."""
     prompts = [row["prompt"] for row in bench.rows]
 
-    def decode(policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
+    def decode(
+        policy: Policy, seed: int, *, ks: Sequence[int] = (), answer: AnswerKey = answer_key, watch: Any = None
+    ) -> tuple[list[Result], float, float]:
         before = decoder.stats.wall_s, decoder.stats.cpu_s
-        results = decoder.decode(
-            bench.ids,
-            prompts,
-            policy,
-            k=options.get("ks", k),
-            seed=seed,
-            answer=options.get("answer", answer_key),
-            watch=options.get("watch"),
-        )
+        results = decoder.decode(bench.ids, prompts, policy, k=ks or k, seed=seed, answer=answer, watch=watch)
         by_id = {result.id: result for result in results}
         wall_s, cpu_s = decoder.stats.wall_s - before[0], decoder.stats.cpu_s - before[1]
         return [by_id[id_] for id_ in bench.ids], wall_s, cpu_s

@@ -190,13 +190,13 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     found += _each("early-stop-finished", partial(EarlyStop, finished=True), "threshold", config.taus)
     found += _each("utility", partial(Utility, **beat), "beta", config.betas)
     found += _each("utility-at-once", partial(Utility, **typical), "beta", config.betas)
-    for gamma in config.gammas:
+    for gamma in dict.fromkeys(config.gammas):
         charged, name = partial(UtilityOneByOne, gamma=gamma, **typical), UtilityOneByOne.name
         found += _each(name, charged, "beta", config.betas, f"{name} {{:g}}+{gamma:g}" if gamma else "")
     found += _each("sequential", Sequential, "beta", config.sequential_betas)
     found += _each("sequential-pairs", partial(Sequential, width=2), "beta", config.sequential_betas)
     found += _each("until", Until, "threshold", config.untils)
-    for mean in config.mean_ks:
+    for mean in dict.fromkeys(config.mean_ks):
         if mean < config.num_generations:  # with all K there is nothing to allocate
             found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
             found += _each("blend", prune, "threshold", config.thresholds, f"blend {mean}/{{:g}}", mean_k=mean)
@@ -215,7 +215,7 @@ def _each(
     return [Setting(name.format(value), family, policy(**{option: value}), **more) for value in dict.fromkeys(values)]
 
 
-def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
+def peers_of(config: EvaluationConfig, check: TextCheck | None) -> list[Setting]:
     """What can be had without a head: majorities, of all K or fewer; confidence's own vote; a check of the text."""
     voting: dict[str, Any] = {"rule": "majority", "signal": NOTHING}
     found = [Setting("majority", "majority", BestOfN(), **voting)]

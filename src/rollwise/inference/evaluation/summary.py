@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
@@ -159,14 +158,10 @@ def _live(
         return None
     found: dict[str, Any] = {}
     for seconds in ("wall_s", "cpu_s"):
-        ratios = [getattr(run, seconds) / getattr(baseline[seed], seconds) for seed, run in mine.items()
-                  if seed in baseline]  # fmt: skip
         found[seconds] = asdict(Spread.of([getattr(run, seconds) for run in mine.values()]))
         # Ratios of the same seed, as machine and samples are the same there.
-        found[f"{seconds}_saving"] = {
-            "mean": float(1 - np.mean(ratios)) if ratios else math.nan,
-            "sd": float(np.std(ratios, ddof=1)) if len(ratios) > 1 else math.nan,
-        }
+        ratio = Spread.of([getattr(run, seconds) / getattr(baseline[seed], seconds) for seed, run in mine.items()])
+        found[f"{seconds}_saving"] = {"mean": 1 - ratio.mean, "sd": ratio.sd}
     pairs = [(run, mine[run.seed]) for run in replayed[name]]
     same = [np.mean((a.row_forwards == b.row_forwards) & (a.accuracy == b.accuracy)) for a, b in pairs]
     found["accuracy"] = float(np.mean([run.accuracy.mean() for run in mine.values()]))

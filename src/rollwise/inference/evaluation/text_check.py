@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from rollwise.errors import ConfigError, RewardError
+from rollwise.errors import ConfigError
+from rollwise.plugins import told_true
 from rollwise.sampling.rewards import load_reward
 from rollwise.tasks import Task
 
@@ -32,13 +31,7 @@ class TextCheck:
         Raises:
             RewardError: the function fails, or gives something else than true or false.
         """
-        try:
-            passed = self.function(text)
-        except Exception as error:
-            raise RewardError(f"check {self.name!r} raised {error!r} for the text {text!r:.80}; fix it") from error
-        if not isinstance(passed, bool | np.bool_):
-            raise RewardError(f"check {self.name!r} gave {passed!r:.80} for the text {text!r:.80}; give true or false")
-        return bool(passed)
+        return told_true(self.function, f"check {self.name!r}", f"text {text!r:.80}", text)
 
     def vote(self, text: str) -> str | None:
         """The text's answer to policy `check`: something if it passes, else None."""

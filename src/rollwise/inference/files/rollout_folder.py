@@ -38,17 +38,16 @@ def read_facts(folder: Path) -> dict[str, Any]:
         raise StateFileError(f"{str(file)!r} can't be read: {error}; delete it, and roll out again") from error
 
 
-def read_some(path: str | Path) -> list[Group]:
-    """A folder's lines, at least one.
+def read_some(folder: SampleFolder) -> list[Group]:
+    """The lines of a folder of rollouts, at least one.
 
     Raises:
         ConfigError: it has none, or none that can be used; or it is a run's folder.
         StateFileError: a line before the last is damaged, or the options can't be read.
     """
-    folder = rollouts_folder(path)
     if (folder.path / METRICS_FILE).is_file():
         raise ConfigError(
-            f"{str(path)!r} is a run, whose rollouts have no token ids; make some with `rollwise rollouts`"
+            f"{str(folder.path)!r} is a run, whose rollouts have no token ids; make some with `rollwise rollouts`"
         )
     groups = list(folder.read_groups(mend=False).values())
     if not groups:

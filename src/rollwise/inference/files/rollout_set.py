@@ -15,6 +15,7 @@ from rollwise.inference.files.rollout_folder import read_facts, read_some, rollo
 from rollwise.models.identity import model_facts
 from rollwise.options import listed
 from rollwise.rng import stream_generator
+from rollwise.sampling.folder import Group, SampleFolder
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -122,8 +123,9 @@ class RolloutSet:
         facts: dict[str, Any] = {}
         lines: list[tuple[Mapping[str, Any], str]] = []
         for path in paths:
-            groups = _lines(path)
-            config = rollouts_folder(path).read_config()
+            folder = rollouts_folder(path)
+            groups = _lines(folder)
+            config = folder.read_config()
             if config in configs:
                 raise ConfigError(f"{str(path)!r} holds the same rollouts as a folder before it; give it once")
             facts = _same_tokenizer(facts, read_facts(path), path)
@@ -132,13 +134,13 @@ class RolloutSet:
         return _collected(lines, configs, facts)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    folder = rollouts_folder(path)
+def _lines(folder: SampleFolder) -> list[Group]:
+    path = folder.path
     if not folder.groups.is_file():
         other = (path / "groups.jsonl").is_file()
         what = "is a profile, without token ids" if other else "does not exist" if not path.exists() else "has none"
         raise ConfigError(f"rollouts are wanted, but {str(path)!r} {what}; make some with `rollwise rollouts`")
-    groups = read_some(path)
+    groups = read_some(folder)
     warn_of_missing(folder, len(groups))
     return groups
 

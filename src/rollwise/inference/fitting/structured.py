@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rollwise.errors import ConfigError, RewardError
+from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_set import BoolArray, RolloutSet
 from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.spec import HeadSpec, spec_for
 from rollwise.options import check_number
-from rollwise.plugins import load_object
+from rollwise.plugins import load_object, told_true
 from rollwise.runs.lines import whole_lines
 from rollwise.state import make_folder
 from rollwise.tasks.countdown.failures import CATEGORIES
@@ -114,23 +114,13 @@ def coherent_by(rollouts: RolloutSet, where: str, kept: str | Path, *, progress:
             prompt, text = rollouts.prompts[rollouts.prompt[i]], rollouts.texts[i]
             key = hashlib.sha256(json.dumps([where, digest, prompt, text]).encode()).hexdigest()[:24]
             if key not in known:
-                known[key] = _asked(function, where, prompt, text)
+                known[key] = told_true(function, f"coherent {where!r}", f"completion {text!r:.80}", prompt, text)
                 file.write(json.dumps({"key": key, "coherent": known[key]}) + "\n")
                 file.flush()
             found[i] = known[key]
             if progress:
                 progress(done + 1, len(failed))
     return found
-
-
-def _asked(function: Callable[..., object], where: str, prompt: object, text: str) -> bool:
-    try:
-        said = function(prompt, text)
-    except Exception as error:
-        raise RewardError(f"coherent {where!r} raised {error!r} for the completion {text!r:.80}; fix it") from error
-    if not isinstance(said, bool | np.bool_):
-        raise RewardError(f"coherent {where!r} gave {said!r:.80} for the completion {text!r:.80}; give true or false")
-    return bool(said)
 
 
 def read_labelled(config: FitConfig, bar: Callable[[str], Progress]) -> tuple[RolloutSet, HeadSpec]:

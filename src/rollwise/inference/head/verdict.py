@@ -56,7 +56,7 @@ class Verdict:
 
     def read(self, hidden: torch.Tensor) -> torch.Tensor:
         """(..., H) hidden states -> (..., W, R) reads; `chances` takes their means."""
-        flat = hidden.to(self.weight.dtype) @ self.weight.flatten(0, 1).T
+        flat = hidden.to(self.weight.dtype) @ self.rows.T
         return flat.reshape(*hidden.shape[:-1], *self.weight.shape[:2])
 
     def chances(self, reads: ArrayLike) -> FloatArray:

@@ -14,6 +14,7 @@ from rollwise.inference.head.reserved import check_linear_read, suppress, unname
 from rollwise.inference.serving.export_config import HEAD_FILE, MARGIN, README_FILE, SERVING_FILE
 from rollwise.inference.serving.exported_rows import Export, write_head
 from rollwise.inference.serving.readme import recipe
+from rollwise.inference.serving.vllm_signals import MASK
 from rollwise.models.identity import model_facts, weights_digest
 from rollwise.state import write_atomically
 
@@ -85,5 +86,5 @@ def serving_facts(exported: Export, head: SuccessHead, unnamed: list[int], facts
         "unnamed_ids": unnamed,
         "gauge_margin": exported.margin,
         "check": None if exported.check is None else asdict(exported.check),
-        "vllm": {"logprob_token_ids": ids, "logit_bias": {str(id_): -100.0 for id_ in unnamed}},
+        "vllm": {"logprob_token_ids": ids, "logit_bias": {str(id_): MASK for id_ in unnamed}},
     }

@@ -10,8 +10,9 @@ from rollwise.inference.files import RolloutSet, model_of
 from rollwise.inference.head.fitted_on import check_weights
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress
+from rollwise.inference.head.viability_file import note_viability, read_viability
 from rollwise.inference.serving.export import export_head
-from rollwise.inference.serving.export_config import ExportConfig
+from rollwise.inference.serving.export_config import HEAD_FILE, ExportConfig
 from rollwise.inference.serving.exported_rows import Export
 from rollwise.models import is_embedded
 from rollwise.sampling.setting import load_model
@@ -31,8 +32,11 @@ def run_export(config: ExportConfig, bar: Callable[[str], Progress]) -> Export:
     model, tokenizer, sequences = _model(config, bar)
     head.check(model, tokenizer)
     check_weights(head, model)
-    margin = config.margin or None
-    return export_head(model, tokenizer, head, config.out, sequences=sequences, margin=margin, resize=config.resize)
+    margin, out = config.margin or None, config.out
+    done = export_head(model, tokenizer, head, out, sequences=sequences, margin=margin, resize=config.resize)
+    if (verdict := read_viability(config.head, head.digest)) is not None:
+        note_viability(done.path / HEAD_FILE, head.digest, verdict)
+    return done
 
 
 def _model(config: ExportConfig, bar: Callable[[str], Progress]) -> tuple[Any, Any, list[list[int]]]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.inference.policies import CandidateGroup
-from rollwise.inference.serving.vllm_signals import TESTED, Signal
+from rollwise.inference.policies import CandidateGroup, Policy
+from rollwise.inference.serving.vllm_signals import TESTED, Signal, VLLMRequest
 
 ENDS = ("stop", "length")
 """Why a candidate is whole: by itself, or at the limit of tokens."""
@@ -26,10 +26,10 @@ class Feed:
     signal: Signal | None
     unnamed: frozenset[int]
 
-    @property
-    def states(self) -> tuple[float, ...]:
-        """(R,) rewards of the signal's states; empty without one."""
-        return () if self.signal is None else self.signal.states
+    def group(self, request: VLLMRequest, k: int, policy: Policy, limit: int) -> CandidateGroup:
+        """K candidates of a prompt, of at most `limit` tokens each."""
+        states, length = () if self.signal is None else self.signal.states, len(request.prompt_ids)
+        return CandidateGroup(request.id, k, limit=limit, policy=policy, states=states, prompt_tokens=length)
 
     def observe(self, group: CandidateGroup, j: int, token: int, position: Mapping[int, Any] | None) -> None:
         """Candidate j's next token, and the log-probabilities there.

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.errors import ConfigError
-from rollwise.inference.endpoint.asking import run_together, seed_of
-from rollwise.inference.endpoint.client import Endpoint, import_openai
+from rollwise.inference.endpoint.asking import ask_each, seed_of
+from rollwise.inference.endpoint.client import Endpoint
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.replies import (
-    BadReplyError,
-    BrokenReplyError,
-    NotAskedError,
-    Watch,
-    one_line,
-    wait_again,
-)
+from rollwise.inference.endpoint.replies import BrokenReplyError, wait_again
 from rollwise.inference.policies import Policy, Result, answer_key
 from rollwise.inference.serving.in_thread import in_thread
 from rollwise.inference.serving.server_stream import ServerSource, Spent
@@ -45,10 +37,10 @@ class ServerDecoder:
     """
 
     config: EndpointConfig
-    signal: Signal | None = None
-    unnamed_ids: Sequence[int] = ()
-    tokenizer: Any = None
-    seed: int = 0
+    signal: Signal | None
+    unnamed_ids: Sequence[int]
+    tokenizer: Any
+    seed: int
     resumed: bool = False
     stats: Spent = field(default_factory=Spent)
     failures: dict[str, str] = field(default_factory=dict)
@@ -74,8 +66,11 @@ class ServerDecoder:
         def work(put: Callable[[Result], None]) -> Coroutine[Any, Any, None]:
             return self._all(given, counts, policy, answer, put)
 
-        with self.stats.clock():
+        began = time.monotonic()
+        try:
             yield from in_thread(work)
+        finally:
+            self.stats.wall_s += time.monotonic() - began
 
     async def _all(
         self,
@@ -94,33 +89,26 @@ class ServerDecoder:
             unnamed_ids=self.unnamed_ids,
             answer=answer,
         )
-        at_work, watch = asyncio.Semaphore(self.config.concurrency), Watch(len(prompts), done=self.resumed)
+        ids = list(prompts)
 
-        async def one(at: int, id_: str) -> None:
-            async with at_work:
-                try:
-                    watch.begin(at)
-                    put(await self._one(decoder, id_, prompts[id_], counts[id_], policy))
-                    watch.succeeded()
-                except NotAskedError:
-                    self.failures[id_] = f"not asked: {watch.hopeless(self.config.base_url)}"
-                except (import_openai().APIError, BadReplyError) as error:
-                    self.failures[id_] = one_line(error)
-                    watch.failed(at, error)
-                    if watch.down() and not self.resumed:
-                        raise ConfigError(watch.hopeless(self.config.base_url)) from error
+        async def work(at: int, admit: Callable[[], None], give_up: Callable[[Exception], None]) -> None:
+            admit()
+            try:
+                put(await self._one(decoder, ids[at], prompts[ids[at]], counts[ids[at]], policy))
+            except Exception as error:
+                give_up(error)
+                raise
 
-        try:
-            await run_together([one(at, id_) for at, id_ in enumerate(prompts)])
-        finally:
-            await endpoint.close()
+        self.failures = await ask_each(endpoint, ids, work, resumed=self.resumed)
 
     async def _one(self, decoder: StreamedDecoder, id_: str, prompt: Any, k: int, policy: Policy) -> Result:
         """One prompt; where one of its streams breaks off, all of it again."""
-        request = VLLMRequest(id_, () if self.tokenizer is None else prompt)
-        for failures in range(self.config.retries):
+        request, failures = VLLMRequest(id_, () if self.tokenizer is None else prompt), 0
+        while True:
             try:
                 return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
             except BrokenReplyError:
-                await wait_again(failures + 1)
-        return await decoder.decode(request, k, policy, seed_of(self.seed, id_))
+                failures += 1
+                if failures > self.config.retries:
+                    raise
+                await wait_again(failures)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +11,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.client import Endpoint
 from rollwise.inference.endpoint.replies import BrokenReplyError, choices_of, counts_of, taken_away, text_of
 from rollwise.inference.serving.streamed import Chunk
-from rollwise.inference.serving.vllm_signals import Signal, TopLogprobs, VLLMRequest
+from rollwise.inference.serving.vllm_signals import MASK, Signal, TopLogprobs, VLLMRequest
 
 _TOKEN = "token_id:"
 """How vLLM names a token with `return_tokens_as_token_ids`."""
@@ -33,7 +31,7 @@ def request_options(
     if stop:
         options["include_stop_str_in_output"] = True  # as the decoder does, and the tag is a part of the answer
     if unnamed_ids:
-        options["logit_bias"] = {str(i): -100.0 for i in sorted(unnamed_ids)}
+        options["logit_bias"] = {str(i): MASK for i in sorted(unnamed_ids)}
     # `logprobs` must be there; with `logprob_token_ids` its number counts for nothing.
     return {**options, "logprobs": 0, **signal.options(), "return_tokens_as_token_ids": True, "return_token_ids": True}
 
@@ -55,15 +53,6 @@ class Spent:
     tokens_in: int = 0
     tokens_out: int = 0
     uncounted: int = 0
-
-    @contextlib.contextmanager
-    def clock(self) -> Iterator[None]:
-        """Count the seconds of what is inside."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.wall_s += time.monotonic() - began
 
     def words(self) -> str:
         """A line on all of it."""

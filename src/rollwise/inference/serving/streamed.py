@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.drawing import Slots
 from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError
-from rollwise.inference.policies import ABANDONED, RUNNING, CandidateGroup, Policy, Result, answer_key
+from rollwise.inference.policies import ABANDONED, RUNNING, Policy, Result
 from rollwise.inference.serving.feeding import ENDS, Feed
 from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_policy
 from rollwise.options import check_whole
@@ -66,9 +66,9 @@ class StreamedDecoder:
         *,
         signal: Signal | None,
         max_new_tokens: int,
-        slots: int = 64,
-        unnamed_ids: Collection[int] = (),
-        answer: Callable[[str], str | None] = answer_key,
+        slots: int,
+        unnamed_ids: Collection[int],
+        answer: Callable[[str], str | None],
     ) -> None:
         self.source, self.signal, self.answer = source, signal, answer
         self.limit = check_whole("max_new_tokens", max_new_tokens, least=1)
@@ -99,14 +99,7 @@ class _Prompt:
         self, decoder: StreamedDecoder, request: VLLMRequest, k: int, policy: Policy, seed: int, turn: int
     ) -> None:
         self.decoder, self.request, self.seed, self.turn = decoder, request, seed, turn
-        self.group = CandidateGroup(
-            request.id,
-            k,
-            limit=decoder.limit,
-            policy=policy,
-            states=decoder.feed.states,
-            prompt_tokens=len(request.prompt_ids),
-        )
+        self.group = decoder.feed.group(request, k, policy, decoder.limit)
         self.texts: list[list[str]] = [[] for _ in range(k)]
         self.positions: list[list[Mapping[int, Any]]] = [[] for _ in range(k)]
         self.late = 0

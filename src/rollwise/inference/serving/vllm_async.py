@@ -13,9 +13,8 @@ from typing import Any
 
 from rollwise.inference.policies.selection import answer_key
 from rollwise.inference.serving.streamed import Chunk, StreamedDecoder
-from rollwise.inference.serving.vllm_engine import MASK, import_vllm
-from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_engine
-from rollwise.options import check_number, check_whole
+from rollwise.inference.serving.vllm_engine import import_vllm
+from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_engine, drawing_options
 
 
 @dataclass(frozen=True)
@@ -86,17 +85,11 @@ def async_decoder(
     vllm = import_vllm() if vllm is None else vllm
     check_engine(engine, signal, unnamed, stop_token_ids)
     options = {
-        "n": 1,
-        "temperature": check_number("temperature", temperature, low=0.0, high=10.0, open_low=True),
-        "top_p": check_number("top_p", top_p, low=0.0, high=1.0, open_low=True),
-        "top_k": check_whole("top_k", top_k, least=0),
-        "max_tokens": check_whole("max_new_tokens", max_new_tokens, least=1),
+        **drawing_options(signal, unnamed, max_new_tokens, temperature=temperature, top_p=top_p, top_k=top_k),
         "stop_token_ids": list(stop_token_ids) or None,
         "stop": list(stop) or None,
         "include_stop_str_in_output": bool(stop),
-        "logit_bias": dict.fromkeys(sorted(unnamed), MASK) or None,
         "output_kind": vllm.RequestOutputKind.DELTA,
-        **(signal.options() if signal is not None else {}),
     }
     source = AsyncLLMSource(engine, options, vllm)
     return StreamedDecoder(

@@ -27,12 +27,10 @@ from rollwise.inference.serving.vllm_signals import (
     check_engine,
     check_policy,
     check_requests,
+    drawing_options,
 )
-from rollwise.options import check_number, check_whole
+from rollwise.options import check_whole
 from rollwise.rng import check_seed, stream_generator
-
-MASK = -100.0
-"""The bias of a row that must not be drawn: the least that vLLM takes."""
 
 
 @dataclass(frozen=True)
@@ -95,17 +93,21 @@ class VLLMDecoder:
         if answer is None and text is not None:
             self.answer = lambda tokens: answer_key(text(tokens))
         self.feed = Feed(signal, frozenset(int(i) for i in unnamed_ids))
-        self.stops = list(stop_token_ids)
-        self.limit = check_whole("max_new_tokens", max_new_tokens, least=1)
-        self.temperature = check_number("temperature", temperature, low=0.0, high=10.0, open_low=True)
-        self.top_p = check_number("top_p", top_p, low=0.0, high=1.0, open_low=True)
-        self.top_k = check_whole("top_k", top_k, least=0)
         self.vllm = import_vllm() if vllm is None else vllm
+        self.options = {
+            **drawing_options(
+                signal, self.feed.unnamed, max_new_tokens, temperature=temperature, top_p=top_p, top_k=top_k
+            ),
+            "stop_token_ids": list(stop_token_ids),
+            "detokenize": False,
+            "output_kind": self.vllm.RequestOutputKind.CUMULATIVE,
+        }
+        self.limit = max_new_tokens
         self.late_tokens = 0
         self._live: dict[str, _Live] = {}
         self._abandoned: dict[str, int] = {}  # name -> tokens that are accounted for
         self._count = 0
-        check_engine(engine, signal, self.feed.unnamed, self.stops)
+        check_engine(engine, signal, self.feed.unnamed, stop_token_ids)
 
     def decode(
         self, requests: Sequence[VLLMRequest], k: int | Sequence[int], policy: Policy, seed: int, *, at_once: int = 64
@@ -138,7 +140,7 @@ class VLLMDecoder:
             while waiting or running:
                 while waiting and len(running) < at_once:
                     request, count = waiting.pop()
-                    group = running[request.id] = self._group(request, count, policy)
+                    group = running[request.id] = self.feed.group(request, count, policy, self.limit)
                     self._begin(request, group, group.launch(group.first), seed)
                 if not self.engine.has_unfinished_requests():
                     raise ConfigError(f"the engine has nothing left, but {len(running)} prompts are not done")
@@ -220,26 +222,8 @@ class VLLMDecoder:
             name = f"rollwise-{self._count}"
             self._live[name] = _Live(name, group, j)
             prompt = {"prompt_token_ids": list(request.prompt_ids)}
-            self.engine.add_request(name, prompt, self._params(stream_seed(seed, request.id, j)))
-
-    def _params(self, seed: int) -> Any:
-        return self.vllm.SamplingParams(
-            n=1,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            top_k=self.top_k,
-            max_tokens=self.limit,
-            seed=seed,
-            stop_token_ids=self.stops,
-            logit_bias=dict.fromkeys(sorted(self.feed.unnamed), MASK) or None,
-            detokenize=False,
-            output_kind=self.vllm.RequestOutputKind.CUMULATIVE,
-            **(self.signal.options() if self.signal is not None else {}),
-        )
-
-    def _group(self, request: VLLMRequest, k: int, policy: Policy) -> CandidateGroup:
-        states, length = self.feed.states, len(request.prompt_ids)
-        return CandidateGroup(request.id, k, limit=self.limit, policy=policy, states=states, prompt_tokens=length)
+            params = self.vllm.SamplingParams(**self.options, seed=stream_seed(seed, request.id, j))
+            self.engine.add_request(name, prompt, params)
 
     def _result(self, group: CandidateGroup) -> Result:
         result = group.result()

@@ -13,13 +13,16 @@ from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import verdict_chances
 from rollwise.inference.policies.candidates import FloatArray, Policy, needs_signal, votes
 from rollwise.inference.policies.confidence import MostLikely, token_confidence
-from rollwise.options import check_whole
+from rollwise.options import check_number, check_whole
 
 MOST_IDS = 128
 """`logprob_token_ids` of a request that vLLM takes."""
 
 TESTED = "0.32"
 """Version of vLLM whose behaviour this relies on."""
+
+MASK = -100.0
+"""The bias of a row that must not be drawn: the least that vLLM takes."""
 
 
 class Signal(Protocol):
@@ -142,6 +145,27 @@ class VLLMRequest:
 
     id: str
     prompt_ids: Sequence[int]
+
+
+def drawing_options(
+    signal: Signal | None,
+    unnamed: frozenset[int],
+    max_new_tokens: int,
+    *,
+    temperature: float,
+    top_p: float,
+    top_k: int,
+) -> dict[str, Any]:
+    """Options of `SamplingParams`, checked, that all candidates of a decoder share."""
+    return {
+        "n": 1,
+        "temperature": check_number("temperature", temperature, low=0.0, high=10.0, open_low=True),
+        "top_p": check_number("top_p", top_p, low=0.0, high=1.0, open_low=True),
+        "top_k": check_whole("top_k", top_k, least=0),
+        "max_tokens": check_whole("max_new_tokens", max_new_tokens, least=1),
+        "logit_bias": dict.fromkeys(sorted(unnamed), MASK) or None,
+        **(signal.options() if signal is not None else {}),
+    }
 
 
 def check_engine(engine: Any, signal: Signal | None, unnamed: frozenset[int], stops: Collection[int]) -> None:

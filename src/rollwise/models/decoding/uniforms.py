@@ -31,6 +31,18 @@ class InverseTransform:
         return scores.new_full(scores.shape, float("-inf")).scatter_(1, token.to(scores.device).unsqueeze(1), 0.0)
 
 
+def warpers(temperature: float, top_p: float, top_k: int = 0) -> list[Any]:
+    """What makes scores of logits, in transformers' own order; draw from the `top_k` likeliest tokens, 0 for all."""
+    from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+    made: list[Any] = [] if temperature == 1.0 else [TemperatureLogitsWarper(float(temperature))]
+    if top_k:
+        made.append(TopKLogitsWarper(top_k))
+    if top_p < 1.0:
+        made.append(TopPLogitsWarper(float(top_p)))
+    return made
+
+
 def lacks_doubles(device: Any) -> bool:
     """Whether a device has no double precision, as Apple's: what needs it is then on the CPU."""
     return bool(device.type == "mps")

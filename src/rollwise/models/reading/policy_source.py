@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
+from rollwise.errors import ConfigError
+from rollwise.judges.base import Judge
 from rollwise.models.loading import default_device, load_policy, without_adapters
+from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
 
@@ -52,3 +57,55 @@ class PolicySource:
             model, tokenizer = load_policy(str(self.folder), dtype=dtype)
             self.loaded = model.to(device or default_device()).requires_grad_(False).eval(), tokenizer
         return self.loaded
+
+
+class PolicyJudge(Judge):
+    """A base of judges that read a model; the constructor calls `_reads`, and `bind` the one here.
+
+    Attributes:
+        reader: What it is called in messages.
+        costs: Of reading, since they were taken last.
+    """
+
+    reader: ClassVar[str]
+    costs: dict[str, float]
+
+    def _reads(self, model: str | Path | None, dtype: str | None, device: str | None) -> None:
+        """Read `model`, or the policy if it is None; `dtype` and `device` are of a model that is loaded here."""
+        self.model, self.dtype, self.device = None if model is None else str(model), dtype, device
+        self._source = PolicySource(folder=self.model)
+
+    def _load(self) -> tuple[Any, Any]:
+        """The model and its tokenizer."""
+        return self._source.load(dtype=self.dtype, device=self.device)
+
+    @property
+    def reads_policy(self) -> bool:
+        return self.model is None
+
+    def starting_from(self, source: str) -> Self:
+        return self if self.model is not None else self._reading(PolicySource(folder=source))
+
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> Self:
+        if self.model is not None:
+            return self
+        source = self._source.lent(model, tokenizer, sharded=sharded, reader=self.reader)
+        return self if source is self._source else self._reading(source)
+
+    def _reading(self, source: PolicySource) -> Self:
+        made = copy.copy(self)
+        made._source = source
+        return made
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        if self._source.folder is None and self._source.live is None:
+            raise ConfigError(
+                f"{self.reader} has no model to read: give it model=... (judge_options: {{model: ...}}), a folder or a "
+                "hub id, call curriculum.follow(model, tokenizer) before you bind it, or leave it to a trainer. Where "
+                "there is no policy, as in a simulation, give a judge of your own"
+            )
+        self.costs = {}
+
+    def take_costs(self) -> dict[str, float]:
+        taken, self.costs = self.costs, {}
+        return taken

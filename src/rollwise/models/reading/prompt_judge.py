@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.judges.base import Judge, Measure, Prompts, summed
+from rollwise.judges.base import Measure, Prompts, summed
 from rollwise.models.flops import FlopsPerToken
 from rollwise.models.loading import need
-from rollwise.models.reading.policy_source import PolicySource
+from rollwise.models.reading.policy_source import PolicyJudge
 from rollwise.models.sampler import context_length, tokens_of
 from rollwise.options import Count
-from rollwise.pool import PromptPool
 
 
-class PromptJudge(Judge):
+class PromptJudge(PolicyJudge):
     """Measures a prompt by one forward pass: the mean entropy of its tokens in nats, or its perplexity.
 
     Both are means over the tokens after the first, which nothing comes before; those of a chat template count. It reads
@@ -43,6 +41,7 @@ class PromptJudge(Judge):
         MissingExtraError: torch is not installed.
     """
 
+    reader = "the prompt judge"
     unsaved = frozenset({"batch_size", "device"})
     predicts: Measure
 
@@ -55,49 +54,22 @@ class PromptJudge(Judge):
         dtype: str | None = None,
         device: str | None = None,
     ) -> None:
-        need("torch", "the prompt judge")
+        need("torch", self.reader)
         if model is not None and not isinstance(model, str | Path):
             raise ConfigError(f"model must be a folder or a hub id, got {model!r}")
-        self.model = None if model is None else str(model)
-        self.predicts, self.batch_size, self.dtype, self.device = predicts, batch_size, dtype, device
-        self._source = PolicySource(folder=self.model)
-        self.costs: dict[str, float] = {}
+        self._reads(model, dtype, device)
+        self.predicts, self.batch_size = predicts, batch_size
+        self.costs = {}
 
     @property
     def options(self) -> Mapping[str, Any]:
         return {"model": self.model, **super().options}
 
-    @property
-    def reads_policy(self) -> bool:
-        return self.model is None
-
-    def starting_from(self, source: str) -> Self:
-        return self if self.model is not None else self._reading(PolicySource(folder=source))
-
-    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> Self:
-        if self.model is not None:
-            return self
-        return self._reading(self._source.lent(model, tokenizer, sharded=sharded, reader="the prompt judge"))
-
-    def _reading(self, source: PolicySource) -> Self:
-        made = copy.copy(self)
-        made._source = source
-        return made
-
-    def bind(self, pool: PromptPool, seed: int) -> None:
-        if self._source.folder is None and self._source.live is None:
-            raise ConfigError(
-                "the prompt judge has no model to read: give it model=... (judge_options: {model: ...}), a folder or a "
-                "hub id, call curriculum.follow(model, tokenizer) before you bind it, or leave it to a trainer. Where "
-                "there is no policy, as in a simulation, give a judge of your own"
-            )
-        self.costs = {}
-
     def predict(self, candidates: Prompts) -> np.ndarray:
         from rollwise.models.reading.prompts import read_prompts
 
         started = time.perf_counter()
-        model, tokenizer = self._source.load(dtype=self.dtype, device=self.device)
+        model, tokenizer = self._load()
         encoded = [tokens_of(tokenizer, prompt) for prompt in candidates.prompts]
         most = context_length(model) or np.inf
         fits = [row for row, tokens in enumerate(encoded) if 2 <= len(tokens) <= most]
@@ -108,7 +80,3 @@ class PromptJudge(Judge):
         spent = {"questions": len(fits), "context_tokens": tokens, "flops": flops, "s": time.perf_counter() - started}
         self.costs = summed([self.costs, spent])
         return found
-
-    def take_costs(self) -> dict[str, float]:
-        taken, self.costs = self.costs, {}
-        return taken
