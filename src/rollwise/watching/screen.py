@@ -17,6 +17,7 @@ from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import one_line
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
+from rollwise.watching.sizes import size_facts
 from rollwise.watching.snapshot import Signal, Snapshot
 from rollwise.watching.state import RECENT_STEPS
 
@@ -168,7 +169,7 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
     speed += [f"overhead {100 * spent.overhead:.2g}%"] if spent.overhead is not None else []
     judge = _judge_facts(snapshot.judge, canvas)
     replay = [] if snapshot.replay is None else snapshot.replay.facts()
-    sizes = [] if snapshot.sizes is None else snapshot.sizes.facts(canvas.glyphs)
+    sizes = [] if snapshot.sizes is None else size_facts(snapshot.sizes, canvas.glyphs)
     named = [("pool", pool), ("priority", replay), ("belief", belief), ("sizes", sizes), ("judge", judge)]
     named += [("spent", cost), ("speed", speed)]
     lines = [Text.assemble((f"{name:<{_LABEL + 2}}", "dim"), canvas.join(facts)) for name, facts in named if facts]
