@@ -89,19 +89,17 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
     if found is None:
         cells += [Cell(NOTHING)] * (7 if comparison.oracle is not None else 6)
     else:
-        gain = found.score.difference
         area_gain = found.area.difference
         cells += [
             Cell(with_spread(found.score.mean, found.score.sd), order=found.score.mean),
-            gain_cell(gain),
+            gain_cell(found.score.difference),
             verdict_cell(comparison, method),
             Cell(plain(found.area.mean), difference_text(area_gain) if area_gain else "", found.area.mean),
             relative_cell(found.ttb[100], singles=method.name != comparison.baseline),
             relative_cell(found.bsf[100]),
         ]
         if comparison.oracle is not None:
-            share = method.shares.get("score")
-            cells.append(share_cell(share))
+            cells.append(share_cell(method.shares.get("score")))
     if end := comparison.measures.get(_end_key(comparison)):
         summary = method.measures.get(_end_key(comparison))  # none of a method without a run
         cells.append(Cell(NOTHING) if summary is None else measure_cell(summary, end))
