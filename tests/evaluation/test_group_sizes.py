@@ -30,7 +30,7 @@ from rollwise.simulation.runs import run_all
 from rollwise.simulation.table import aggregate, make_table, write_results
 from rollwise.watching.glyphs import ASCII
 from rollwise.watching.history import GroupLine
-from rollwise.watching.sizes import recent_sizes
+from rollwise.watching.sizes import recent_sizes, size_facts
 
 ROWS: list[dict[str, Any]] = [
     {"step": 1, "prompt_id": "a", "predicted": 0.55, "rewards": [1, 0]},
@@ -119,7 +119,7 @@ def test_sizes_on_the_screen() -> None:
     rule = SolvedRule.guess(1.0)
     found = recent_sizes([group(0.5, 1, 0), group(0.1, 0, None, 0), group(None, 1, 1)], rule)
     assert found is not None
-    assert found.facts(ASCII) == [
+    assert size_facts(found, ASCII) == [
         "2 #- 3", "mean 2.3", "believed <.3 3.0 to .7 2.0", "got <.3 3.0 to .7 2.0 >.7 2.0"
     ]  # fmt: skip
     assert recent_sizes([group(0.5, 1, 0)], rule) is None

@@ -24,7 +24,6 @@ from rollwise.evaluation.judgments import (
     prediction_scores,
     predictions_of,
     predicts_variances,
-    scores_within,
     selection_gain,
     unjudged_share,
     variance_predictions,
@@ -98,15 +97,6 @@ def test_what_does_not_vary_has_no_correlation_and_one_outcome_no_auc() -> None:
     assert (found.error, found.constant_error) == (0.25, 0.0)
     empty = prediction_scores(Predictions(*(np.zeros(0),) * 3, np.zeros(0, dtype=bool)))
     assert math.isnan(empty.error)
-
-
-def test_windows_are_scored_one_by_one() -> None:
-    """In the first window the mixed group was predicted to vary, AUC 1; in the second the other one, AUC 0."""
-    realised = np.array([0.25, 0.0, 0.25, 0.0])
-    predictions = Predictions(np.array([1, 1, 2, 2]), np.array([0.2, 0.1, 0.1, 0.2]), realised, realised > 0)
-    first, second = scores_within(predictions, [0, 2, 4])
-    assert (first.n, first.auc, second.auc) == (2, 1.0, 0.0)
-    assert (first.correlation, second.correlation) == (pytest.approx(1.0), pytest.approx(-1.0))
 
 
 def test_groups_that_judge_a_prediction() -> None:

@@ -84,3 +84,14 @@ def test_importing_rollwise_loads_nothing_of_it() -> None:
     code = "import sys, rollwise; print([m for m in sys.modules if m.startswith('rollwise.') and 'note' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_is_no_number_is_left_out_of_a_group(tmp_path: Path) -> None:
+    """As in the report: a rollout without tokens, or a line without rewards, ended in a traceback."""
+    lines = [{"rewards": [1, None, "x"], "tokens": [5, None, 7]}, {"rewards": None, "tokens": None}]
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
+    (tmp_path / "rollouts.jsonl").write_text("".join(json.dumps({"step": 1, **line}) + "\n" for line in lines))
+    groups = rw.load_run(tmp_path).groups
+    assert groups["rollouts"].tolist() == [3, 0]
+    assert groups["tokens"].tolist() == [12, 0]
+    np.testing.assert_equal(groups["mean_reward"], [1.0, np.nan])

@@ -49,6 +49,13 @@ def test_weak_is_the_model_of_the_lower_mean() -> None:
         join_rates(big, {}, names=names)
 
 
+def test_references_of_another_column_are_refused(tmp_path: Path) -> None:
+    """A misspelt `by` ended in a KeyError of the table."""
+    write_table(tmp_path, [{"id": "a", "pass_rate": 0.5, "mean_score": 0.5}])
+    with pytest.raises(ConfigError, match="by must be 'pass_rate' or 'mean_score', got 'score'"):
+        reference_pass_rates(tmp_path, tmp_path, by="score")  # type: ignore[arg-type]
+
+
 def test_two_profiles_are_joined(profiles: tuple[Path, Path], options: dict[str, Any]) -> None:
     pairs = reference_pass_rates(*profiles)
     assert len(pairs) == 24

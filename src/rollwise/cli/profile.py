@@ -76,20 +76,14 @@ def run(options: Namespace) -> int:
     if not past and "data" not in values:
         raise ConfigError("profile needs DATA (a task or a file), or --rollouts FILE with past rollouts")
     if past:
-        return _profile_past(PastConfig(**values))
-    from rollwise.profiling.profile import run_profile
+        from rollwise.profiling.past import run_past
 
-    profile = run_profile(ProfileConfig(**values))
+        profile = run_past(PastConfig(**values))
+    else:
+        from rollwise.profiling.profile import run_profile
+
+        profile = run_profile(ProfileConfig(**values))
     show(profile.numbers, make_console())
-    say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet, groups.jsonl\n")
-    return 0
-
-
-def _profile_past(config: PastConfig) -> int:
-    from rollwise.profiling.display import show
-    from rollwise.profiling.past import run_past
-
-    profile = run_past(config)
-    show(profile.numbers, make_console())
-    say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet\n")
+    files = "profile.json, pass_rates.jsonl, pass_rates.parquet" + ("" if past else ", groups.jsonl")
+    say(f"\n{profile.path}: {files}\n")
     return 0

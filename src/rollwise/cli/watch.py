@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 from jsonargparse import ArgumentParser, Namespace
@@ -44,8 +45,6 @@ def run(options: Namespace) -> int:
     runs = values.pop("runs")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a prompt may hold what the terminal's encoding does not
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         watch(runs, make_console(highlight=False), WatchOptions(**values))
-    except KeyboardInterrupt:
-        return 0
     return 0

@@ -57,6 +57,12 @@ def finite(values: FloatArray) -> FloatArray:
     return values[np.isfinite(values)]
 
 
+def last_known(values: FloatArray) -> float:
+    """The last entry of a column that is known; NaN without any."""
+    known = finite(values)
+    return float(known[-1]) if known.size else math.nan
+
+
 def cumulative(steps: FloatArray, counts: FloatArray) -> FloatArray | None:
     """A cumulative column at every step, (S,): gaps filled linearly, 0 at step 0; None where it was never recorded."""
     known = np.isfinite(counts)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, roc_auc
-from rollwise.evaluation.curves import FloatArray, finite
+from rollwise.evaluation.curves import FloatArray, finite, last_known
 from rollwise.runs.group_table import NO_NAME, GroupTable
 from rollwise.runs.reading import RunData
 
@@ -54,10 +53,6 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.step)
-
-    def at(self, part: slice | NDArray[np.int64]) -> Predictions:
-        """Some of them."""
-        return Predictions(self.step[part], self.predicted[part], self.realised[part], self.mixed[part])
 
 
 @dataclass(frozen=True)
@@ -158,11 +153,6 @@ def prediction_scores(predictions: Predictions) -> PredictionScores:
         error=float(np.abs(predicted - realised).mean()) if known else math.nan,
         constant_error=float(np.abs(realised - np.median(realised)).mean()) if known else math.nan,
     )
-
-
-def scores_within(predictions: Predictions, starts: Sequence[int]) -> list[PredictionScores]:
-    """The measures within windows, each from one of `starts` (and the end, last) to the next."""
-    return [prediction_scores(predictions.at(slice(a, b))) for a, b in pairwise(starts)]
 
 
 def unjudged_share(groups: GroupTable) -> float:
@@ -270,5 +260,5 @@ def _sum(run: RunData, name: str) -> float:
 
 
 def _share(part: float, total: FloatArray) -> float:
-    known = finite(total)
-    return part / float(known[-1]) if known.size and known[-1] > 0 else math.nan
+    whole = last_known(total)
+    return part / whole if whole > 0 else math.nan

@@ -10,7 +10,7 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.evaluation.curves import FloatArray, finite, ratio_in
+from rollwise.evaluation.curves import FloatArray, finite, last_known, ratio_in
 from rollwise.evaluation.judgments import curriculum_column, judgment_costs, prediction_scores, predictions_of
 from rollwise.evaluation.phases import PHASES, phase_seconds
 from rollwise.runs.group_table import GroupTable
@@ -154,10 +154,10 @@ def measure_scores(run: RunData, columns: Iterable[str]) -> dict[str, float]:
     for column in columns:
         scores = finite(run.column(column))
         if column.startswith(END):
-            found[f"end_{column.removeprefix(END)}"] = float(scores[-1]) if scores.size else math.nan
+            found[f"end_{column.removeprefix(END)}"] = last_known(scores)
             continue
         found[f"best_{short_name(column)}"] = float(scores.max()) if scores.size else math.nan
-        found[f"final_{short_name(column)}"] = float(scores[-1]) if scores.size else math.nan
+        found[f"final_{short_name(column)}"] = last_known(scores)
     return found
 
 
@@ -176,7 +176,7 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
         "rollout_reward_late": _mean(rollout_rewards(run)[late_steps(run)]),
         **{name: _mean(run.column(name)) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
         "steps": _steps(run),
-        **{total: _last(run, total) for total in ("rollouts", "tokens", "flops", "wall_s")},
+        **{total: last_known(run.column(total)) for total in ("rollouts", "tokens", "flops", "wall_s")},
         "overhead": overhead(run),
         **judgment_measures(run, groups),
         **{name: float(finite(run.column(column)).sum()) for column, name in _SUMS.items()},
@@ -189,8 +189,8 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
 
 def speed(run: RunData) -> dict[str, float]:
     """Seconds of training a step, and generated tokens a second of training; NaN where these were not recorded."""
-    seconds = _last(run, "wall_s")
-    return {"step_time": _over(seconds, _steps(run)), "throughput": _over(_last(run, "tokens"), seconds)}
+    seconds = last_known(run.column("wall_s"))
+    return {"step_time": _over(seconds, _steps(run)), "throughput": _over(last_known(run.column("tokens")), seconds)}
 
 
 def overhead(run: RunData) -> float:
@@ -199,7 +199,7 @@ def overhead(run: RunData) -> float:
     BOTS, section 4.1 and appendix F.1, report it in percent.
     """
     seconds = np.concatenate([finite(run.column("ask_s")), finite(run.column("tell_s"))])
-    return _over(float(seconds.sum()), _last(run, "wall_s")) if seconds.size else math.nan
+    return _over(float(seconds.sum()), last_known(run.column("wall_s"))) if seconds.size else math.nan
 
 
 def judgment_measures(run: RunData, groups: GroupTable) -> dict[str, float]:
@@ -213,7 +213,7 @@ def judgment_measures(run: RunData, groups: GroupTable) -> dict[str, float]:
         "judgment_tokens": math.nan if costs is None else costs.token_share,
         "judgment_unread": _mean(curriculum_column(run, "judge_failure_rate")),
         "judgment_time": math.nan if costs is None else costs.time_share,
-        "judgment_flops": _over(float(flops.sum()), _last(run, "flops")) if flops.size else math.nan,
+        "judgment_flops": _over(float(flops.sum()), last_known(run.column("flops"))) if flops.size else math.nan,
     }
 
 
@@ -231,11 +231,6 @@ def late_steps(run: RunData) -> NDArray[np.bool_]:
 
 def _steps(run: RunData) -> float:
     return float(run.metrics["step"].max(initial=0.0))
-
-
-def _last(run: RunData, total: str) -> float:
-    amounts = finite(run.column(total))
-    return float(amounts[-1]) if amounts.size else math.nan
 
 
 def _over(part: float, whole: float) -> float:

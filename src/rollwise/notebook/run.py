@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.errors import MissingExtraError
+from rollwise.errors import MissingExtraError, check_installed
 from rollwise.evaluation import RunData, read_run
-from rollwise.reports.run.digest import RolloutDigest, digest_lines, headlines
+from rollwise.reports.run.digest import RolloutDigest, as_list, digest_lines, headlines
 from rollwise.runs.evaluations import read_evaluations
-from rollwise.runs.group_table import group_table
+from rollwise.runs.group_table import group_table, numbers_in
 
 _GROUP_KEYS = ("step", "prompt_id", "lane", "purpose", "trained", "category", "predicted")
 
@@ -51,16 +51,16 @@ class LoadedRun:
     def groups(self) -> dict[str, np.ndarray]:
         """Name -> (M,) values, one for each group of rollouts: step, prompt_id, lane, mean reward, number, ..."""
         lines = list(self.data.rollouts())
-        rewards = [[r for r in line.get("rewards", []) if r is not None] for line in lines]
+        rewards = [numbers_in(line.get("rewards")) for line in lines]
         found: dict[str, np.ndarray] = {
             name: np.array([line.get(name) for line in lines], dtype=object)
             for name in _GROUP_KEYS
             if any(name in line for line in lines)
         }
-        found["rollouts"] = np.array([len(line.get("rewards", [])) for line in lines])
+        found["rollouts"] = np.array([len(as_list(line.get("rewards"))) for line in lines], dtype=np.int64)
         found["mean_reward"] = np.array([np.mean(r) if r else np.nan for r in rewards], dtype=np.float64)
         found["mixed"] = group_table(enumerate(lines), self.data.rule).mixed
-        found["tokens"] = np.array([sum(line.get("tokens", [])) for line in lines])
+        found["tokens"] = np.array([sum(numbers_in(line.get("tokens"))) for line in lines], dtype=np.int64)
         return found
 
     def metrics_frame(self) -> Any:
@@ -85,10 +85,7 @@ class LoadedRun:
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
-        try:
-            importlib.import_module("matplotlib")
-        except ImportError as error:
-            raise MissingExtraError('figures need matplotlib: pip install "rollwise[report]"') from error
+        check_installed("matplotlib", "drawing a figure", "report")
         from rollwise.reports.figure_files import draw_figure
         from rollwise.reports.run.figures import build_figures
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SAME_REWARD = 1e-6
-"""Rewards that are no further apart are alike."""
+from rollwise.runs.solved import SAME_REWARD
+
 Z95 = 1.959963984540054
 """The 97.5 % point of the normal distribution: intervals of 95 %."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from rollwise.simulation.methods import DEFAULT_METHODS
 from rollwise.simulation.one_run import play
 from rollwise.simulation.replay import ReplayWorld
 from rollwise.simulation.replay_log import log_of, read_log
-from rollwise.simulation.run_log import RunLog
 from rollwise.simulation.worlds import idle_mark
 from rollwise.tickets.outcome import RewardSpec
 
@@ -37,11 +37,12 @@ def replay(past: PastRollouts, spec: RewardSpec) -> dict[str, Any]:
         return {"why": str(error)}
     steps = min(log.steps, max(1, MOST_GROUPS // log.batch))
     found, marks = dict[str, list[float]](), dict[str, str | None]()
+    sizes = steps, log.batch, log.group_size
     for name, method in DEFAULT_METHODS.items():
         found[name] = []
         for seed in range(SEEDS):
             world = ReplayWorld(log, seed=seed)
-            curriculum, happened = play(method, world, seed, (steps, log.batch, log.group_size), **_budget(log, steps))
+            curriculum, happened = play(method, world, seed, sizes, most_rollouts=math.prod(sizes))
             found[name].append(happened.contrast())
             marks[name] = idle_mark(curriculum, world)
     uniform = np.array(found["uniform"])
@@ -61,8 +62,3 @@ def replay(past: PastRollouts, spec: RewardSpec) -> dict[str, Any]:
             for name, ratios in found.items()
         ],
     }
-
-
-def _budget(log: RunLog, steps: int) -> dict[str, int]:
-    """The same number of rollouts for every method."""
-    return {"most_rollouts": steps * log.batch * log.group_size}

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.profiling.analysis import SAME_REWARD, contrast, outcomes_of
+from rollwise.profiling.analysis import contrast, outcomes_of
 from rollwise.profiling.summary import Plan, Summary
 from rollwise.runs.past import PastGroup, PastRollouts, words_of
+from rollwise.runs.solved import SAME_REWARD
 from rollwise.sampling.data import PromptData
 from rollwise.tickets.outcome import RewardSpec
 

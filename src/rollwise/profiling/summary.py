@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from rollwise.answers import recorded_answers
 from rollwise.profiling.analysis import (
-    SAME_REWARD,
     bootstrap_shares,
     contrast,
     fit_pass_rates,
@@ -27,6 +27,7 @@ from rollwise.profiling.recommendation import Facts, recommend
 from rollwise.profiling.requirements import requirements
 from rollwise.profiling.suspects import Suspect, find_suspect
 from rollwise.profiling.unequal_groups import unequal_groups
+from rollwise.runs.solved import SAME_REWARD
 from rollwise.sampling.data import PromptData
 from rollwise.tickets.outcome import RewardSpec
 
@@ -71,7 +72,6 @@ class Summary:
         data: All N prompts.
         groups: The S groups that were rolled out.
         scorer: Says which rewards are solved.
-        references: Weak and strong pass rates by id, where another profile was joined.
         trained_on: How many of the prompts are trained on; by default all.
     """
 
@@ -81,10 +81,10 @@ class Summary:
         data: PromptData,
         groups: Sequence[Mapping[str, Any]],
         scorer: Marks,
-        references: Mapping[str, tuple[float, float]] | None = None,
         trained_on: int | None = None,
     ) -> None:
-        self.config, self.data, self.scorer, self.references = config, data, scorer, references
+        self.config, self.data, self.scorer = config, data, scorer
+        self.references: Mapping[str, tuple[float, float]] | None = None  # weak and strong, by id, of a join
         self.trained_on = len(data) if trained_on is None else trained_on
         self.groups = [g for g in groups if any(r is not None for r in g["rewards"])]
         self.unscored = len(groups) - len(self.groups)
@@ -181,6 +181,12 @@ class Summary:
         outcomes, counts = self._outcomes(np.flatnonzero(here).tolist())
         return true_shares(fit_pass_rates(counts, outcomes=outcomes), self.config.planned_generations).effective
 
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """The distribution of true pass rates, fitted to all groups."""
+        outcomes, counts = self._outcomes(range(len(self.solved)))
+        return fit_pass_rates(counts, outcomes=outcomes)
+
     def _estimate(self) -> dict[str, Any]:
         """What is estimated of the true pass rates, and the effective task ratio, each with its interval.
 
@@ -189,7 +195,7 @@ class Summary:
         """
         config = self.config
         outcomes, counts = self._outcomes(range(len(self.solved)))
-        shares = asdict(true_shares(fit_pass_rates(counts, outcomes=outcomes), config.planned_generations))
+        shares = asdict(true_shares(self._weights, config.planned_generations))
         ends = bootstrap_shares(counts, config.planned_generations, seed=config.seed, outcomes=outcomes)
         fitted = {}
         for i, (name, value) in enumerate(shares.items()):
@@ -205,9 +211,7 @@ class Summary:
 
     def _unequal_groups(self, effective: float) -> dict[str, Any] | None:
         """Whether groups of different size would pay; None where no prompt is learnable."""
-        outcomes, counts = self._outcomes(range(len(self.solved)))
-        weights = fit_pass_rates(counts, outcomes=outcomes)
-        found = unequal_groups(weights, self.config.planned_generations, effective, seed=self.config.seed)
+        found = unequal_groups(self._weights, self.config.planned_generations, effective, seed=self.config.seed)
         return None if found is None else asdict(found)
 
     def _categories(self) -> dict[str, dict[str, Any]]:
@@ -253,7 +257,7 @@ class Summary:
 
     def _partial_credit(self) -> int:
         """Hopeless prompts some rollout of which earned more than the least: read by the reward, but not right."""
-        least = self.scorer.spec.low + 1e-6 * (self.scorer.spec.high - self.scorer.spec.low)
+        least = self.scorer.spec.low + self.scorer.spec.slack
         return sum(bool(lost) and max(r) > least for r, lost in zip(self.rewards, self.hopeless, strict=True))
 
     def _suspects(self) -> list[tuple[int, Suspect]]:

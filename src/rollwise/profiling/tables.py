@@ -83,10 +83,16 @@ def reference_pass_rates(one: _Place, other: _Place, *, by: By = "pass_rate") ->
         by: "pass_rate", the share of solved rollouts; "mean_score" for graded rewards, which BOTS counts in fractions.
 
     Raises:
-        ConfigError: they have no prompt in common.
+        ConfigError: they have no prompt in common, or `by` is neither.
         StateFileError: a table can't be read.
     """
+    _check_by(by)
     return join_rates(read_table(one), read_table(other), by=by, names=(str(one), str(other)))
+
+
+def _check_by(by: str) -> None:
+    if by not in ("pass_rate", "mean_score"):
+        raise ConfigError(f"by must be 'pass_rate' or 'mean_score', got {by!r}")
 
 
 def join_rates(
@@ -138,8 +144,7 @@ def add_pass_rates(
     """
     if missing not in ("error", "drop"):
         raise ConfigError(f"missing must be 'error' or 'drop', got {missing!r}")
-    if by not in ("pass_rate", "mean_score"):
-        raise ConfigError(f"by must be 'pass_rate' or 'mean_score', got {by!r}")
+    _check_by(by)
     columns = _columns(read_table(profile), None if join is None else read_table(join), by, (str(profile), str(join)))
     names = dataset.column_names
     given = dataset[id_column] if id_column in names else [None] * len(dataset)

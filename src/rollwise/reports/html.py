@@ -168,10 +168,22 @@ def bullets(sentences: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
-def figure_element(spec: FigureSpec, panels: Sequence[str], legend: str = "") -> str:
-    """A figure's panels, `<svg>` elements, side by side below the legend, and its caption."""
+def figure_section(spec: FigureSpec, panels: Sequence[str], above: str = "", below: str = "") -> str:
+    """A figure, its panels as `<svg>` elements, with its heading, what is above the panels and below the caption."""
+    kind = "figure tabbed" if spec.tabs else "figure wide" if len(panels) > 1 else "figure"
+    kind += " four" if len(panels) == 4 and not spec.tabs else ""
+    drawn = figure_element(spec, panels, above)
+    return f'<section class="{kind}" id="{spec.name}"><h2>{escape(spec.title)}</h2>{drawn}{below}</section>'
+
+
+def figure_element(spec: FigureSpec, panels: Sequence[str], above: str = "") -> str:
+    """A figure's panels, `<svg>` elements, side by side below what is above them, and its caption."""
     label = escape(spec.title, quote=True)
-    drawn = "".join(f'<div class="panel" role="img" aria-label="{label}, panel {i}">{panel}</div>'
-                    for i, panel in enumerate(panels, start=1))  # fmt: skip
+    drawn = ""
+    for i, panel in enumerate(panels):
+        name = escape(spec.tabs[i] if spec.tabs else f"panel {i + 1}", quote=True)
+        tab = f' data-tab="{name}"' if spec.tabs else ""
+        chosen = " chosen" if spec.tabs and i == 0 else ""
+        drawn += f'<div class="panel{chosen}"{tab} role="img" aria-label="{label}, {name}">{panel}</div>'
     caption = f"<figcaption>{escape(spec.caption)}</figcaption>"
-    return f'<figure>{legend}<div class="panels">{drawn}</div>{caption}</figure>'
+    return f'<figure>{above}<div class="panels">{drawn}</div>{caption}</figure>'

@@ -28,9 +28,14 @@ class JudgeState:
     spread: float | None = None
 
 
+def by_last_part(latest: Mapping[str, float]) -> dict[str, float]:
+    """A curriculum's numbers, also of one within another, by the last parts of their names."""
+    return {name.rsplit("/", 1)[-1]: value for name, value in latest.items() if name.startswith("curriculum/")}
+
+
 def judge_state(latest: Mapping[str, float]) -> JudgeState | None:
     """What the last step's line says of a judge, also of one in a curriculum within another."""
-    by_name = {name.rsplit("/", 1)[-1]: value for name, value in latest.items() if name.startswith("curriculum/")}
+    by_name = by_last_part(latest)
     names = ("judge_reward", "judge_baseline", "judge_failure_rate", "prediction_mean", "prediction_std")
     found = JudgeState(*(by_name.get(name) for name in names))
     return None if found == JudgeState() else found

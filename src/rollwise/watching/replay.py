@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rollwise.watching.judge import by_last_part
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayState:
@@ -33,7 +35,7 @@ class ReplayState:
 
 def replay_state(latest: Mapping[str, float]) -> ReplayState | None:
     """What the last step's line says of prioritized replay, also of one in a curriculum within another."""
-    by_name = {name.rsplit("/", 1)[-1]: value for name, value in latest.items() if name.startswith("curriculum/")}
+    by_name = by_last_part(latest)
     if "flips_solved" not in by_name:
         return None
     return ReplayState(

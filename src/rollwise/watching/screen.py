@@ -15,8 +15,8 @@ from rollwise.runs.lines import scientific
 from rollwise.watching.glyphs import Glyphs, sparkline
 from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import one_line
-from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
+from rollwise.watching.sizes import size_facts
 from rollwise.watching.snapshot import Signal, Snapshot
 from rollwise.watching.state import RECENT_STEPS
 
@@ -166,9 +166,9 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
     speed = [f"{spent.tokens_per_s:,.0f} tokens/s"] if spent.tokens_per_s else []
     speed += [f"{spent.step_s:.2g} s a step"] if spent.step_s else []
     speed += [f"overhead {100 * spent.overhead:.2g}%"] if spent.overhead is not None else []
-    judge = _judge_facts(snapshot.judge, canvas)
+    judge = _judge_facts(snapshot, canvas)
     replay = [] if snapshot.replay is None else snapshot.replay.facts()
-    sizes = [] if snapshot.sizes is None else snapshot.sizes.facts(canvas.glyphs)
+    sizes = [] if snapshot.sizes is None else size_facts(snapshot.sizes, canvas.glyphs)
     named = [("pool", pool), ("priority", replay), ("belief", belief), ("sizes", sizes), ("judge", judge)]
     named += [("spent", cost), ("speed", speed)]
     lines = [Text.assemble((f"{name:<{_LABEL + 2}}", "dim"), canvas.join(facts)) for name, facts in named if facts]
@@ -176,9 +176,9 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
     return Block(Group(*(canvas.line(line) for line in lines)), len(lines))
 
 
-def _judge_facts(judge: JudgeState | None, canvas: Canvas) -> list[str]:
+def _judge_facts(snapshot: Snapshot, canvas: Canvas) -> list[str]:
     facts: list[str] = []
-    if judge is None:
+    if (judge := snapshot.judge) is None:
         return facts
     if judge.reward is not None:
         baseline = "" if judge.baseline is None else f" (baseline {judge.baseline:.2f})"

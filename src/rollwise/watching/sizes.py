@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rollwise.evaluation.sizes import PARTS, GroupSizes, SizesByRate, group_sizes
 from rollwise.runs.solved import SolvedRule
@@ -17,34 +16,25 @@ _WIDTH = 12
 _CUTS = (0, 3, 7, PARTS)
 
 
-@dataclass(frozen=True, slots=True)
-class RecentSizes:
-    """Rollouts of the last groups, which are not all of one size."""
+def size_facts(sizes: GroupSizes, glyphs: Glyphs) -> list[str]:
+    """The range with a histogram, the mean, and the mean by success rate: below 0.3, up to 0.7, above.
 
-    sizes: GroupSizes
-
-    def facts(self, glyphs: Glyphs) -> list[str]:
-        """The range with a histogram, the mean, and the mean by success rate: below 0.3, up to 0.7, above.
-
-        >>> from rollwise.watching.glyphs import ASCII
-        >>> found = group_sizes([2, 2, 2, 8], [0.1, 0.9, 0.1, 0.5], [0.0, 1.0, 0.0, 0.5])
-        >>> RecentSizes(found).facts(ASCII)
-        ['2 #_____, 8', 'mean 3.5', 'believed <.3 2.0 to .7 8.0 >.7 2.0', 'got <.3 2.0 to .7 8.0 >.7 2.0']
-        """
-        counts = dict(self.sizes.histogram)
-        low, high = self.sizes.histogram[0][0], self.sizes.histogram[-1][0]
-        columns = [float(counts.get(size, 0)) for size in range(low, high + 1)]
-        facts = [f"{low} {sparkline(columns, _WIDTH, glyphs, low=0.0)} {high}", f"mean {self.sizes.mean:.1f}"]
-        named = (("believed", self.sizes.believed), ("got", self.sizes.realised))
-        return facts + [f"{name} {_by_third(part)}" for name, part in named if part.any]
+    >>> from rollwise.watching.glyphs import ASCII
+    >>> size_facts(group_sizes([2, 2, 2, 8], [0.1, 0.9, 0.1, 0.5], [0.0, 1.0, 0.0, 0.5]), ASCII)
+    ['2 #_____, 8', 'mean 3.5', 'believed <.3 2.0 to .7 8.0 >.7 2.0', 'got <.3 2.0 to .7 8.0 >.7 2.0']
+    """
+    counts = dict(sizes.histogram)
+    low, high = sizes.histogram[0][0], sizes.histogram[-1][0]
+    columns = [float(counts.get(size, 0)) for size in range(low, high + 1)]
+    facts = [f"{low} {sparkline(columns, _WIDTH, glyphs, low=0.0)} {high}", f"mean {sizes.mean:.1f}"]
+    named = (("believed", sizes.believed), ("got", sizes.realised))
+    return facts + [f"{name} {_by_third(part)}" for name, part in named if part.any]
 
 
-def recent_sizes(groups: Sequence[GroupLine], rule: SolvedRule) -> RecentSizes | None:
+def recent_sizes(groups: Sequence[GroupLine], rule: SolvedRule) -> GroupSizes | None:
     """The sizes of these groups; None where all are of one size."""
     believed = [math.nan if group.predicted is None else group.predicted for group in groups]
-    solved = [group.solved(rule) for group in groups]
-    found = group_sizes([group.size for group in groups], believed, solved)
-    return None if found is None else RecentSizes(found)
+    return group_sizes([group.size for group in groups], believed, [group.solved(rule) for group in groups])
 
 
 def _by_third(part: SizesByRate) -> str:

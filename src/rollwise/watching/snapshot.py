@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rollwise.evaluation.sizes import GroupSizes
 from rollwise.watching.calibration import Calibration
 from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.replay import ReplayState
-from rollwise.watching.sizes import RecentSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Snapshot:
     judge: JudgeState | None = None
     replay: ReplayState | None = None
     held_out: HeldOut | None = None
-    sizes: RecentSizes | None = None
+    sizes: GroupSizes | None = None
 
     @property
     def done(self) -> float | None:

@@ -58,9 +58,8 @@ class Targets:
             several = len(self.paths) > 1
             own = {run.path: f"{name}/{run.name}" if several else run.name for run in runs}
             wanted.update(own or {path: name})
-        kept = {path: self._followers.get(path) for path in wanted}
         self._followers = {
-            path: kept[path] or RunFollower(path, name=name, rollouts=not self.side_by_side)
+            path: self._followers.get(path) or RunFollower(path, name=name, rollouts=not self.side_by_side)
             for path, name in wanted.items()
         }
         behind = [follower.look() for follower in self._followers.values()]

@@ -116,3 +116,6 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "edited.csv").write_text('plan,method,role,seed,step,eval/pass@1\np,u,baseline,0,0,"0,1"\n')
     with pytest.raises(StateFileError, match="edited.csv' has a cell that is no number .*'0,1'"):
         read_curves(tmp_path / "edited.csv")
+    (tmp_path / "packed.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(StateFileError, match="packed.csv' can't be read: 'utf-8' codec"):
+        read_curves(tmp_path / "packed.csv")

@@ -166,3 +166,9 @@ def test_names_that_matplotlib_would_hide_and_lines_beyond_the_colours(tmp_path:
     ax = Figure().subplots()
     built(folder)["score_by_set"].panels[0](ax)
     assert len({(line.get_color(), line.get_linestyle()) for line in ax.get_lines()}) == len(ax.get_lines()) == 11
+
+
+def test_a_set_without_a_score_is_no_curve(make_run: Callable[..., Path]) -> None:
+    """As of logs of one's own that have another pass@k alone: the figure of no line ended in a traceback."""
+    folder = make_run([{"step": step, "eval/pass@1": 0.2, "eval/ood/pass@4": 0.5} for step in range(3)])
+    assert built(folder).keys() == {"score"}

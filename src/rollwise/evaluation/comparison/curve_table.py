@@ -69,8 +69,8 @@ def read_curves(path: str | Path) -> dict[str, RunSet]:
         with open(path, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             rows, head = list(reader), reader.fieldnames or []
-    except OSError as error:
-        raise StateFileError(f"{str(path)!r} can't be read: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StateFileError(f"{str(path)!r} can't be read: {getattr(error, 'strerror', error)}") from error
     if lacking := [name for name in ("plan", "method", "role", "seed", "step") if name not in head]:
         raise StateFileError(f"{str(path)!r} has no column {lacking[0]!r}; give a curves.csv of `rollwise compare`")
     plans = dict.fromkeys(row["plan"] for row in rows)

@@ -156,7 +156,8 @@ class Sorting:
         runs = [run for run in self.compared.values() if _evaluations(run, self.score)]
         if self.score is None or not runs:
             return []
-        prefix, reward = self.score.rpartition("/")[0] + "/", f"{self.score.rpartition('/')[0]}/reward"
+        prefix = self.score.rpartition("/")[0] + "/"
+        reward = f"{prefix}reward"
         rewarded = [reward] if any(np.isfinite(run.column(reward)).any() for run in runs) else []
         passed = [*pass_at_columns(runs, prefix), *rewarded, *end_columns(runs, prefix)]
         return list(dict.fromkeys([self.score, *passed]))

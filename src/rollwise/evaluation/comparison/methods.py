@@ -71,7 +71,7 @@ class Methods:
         difference = None
         if method != self.baseline:
             base = self.values(self.baseline, key, axis)
-            gaps = np.array([own[seed] - base[seed] for seed in sorted(own.keys() & base.keys())])
+            gaps = paired_gaps(own, base)
             difference = self.difference(gaps, better) if gaps.size else None
         return Summary(_mean(numbers), _sd(numbers), len(numbers), difference)
 
@@ -174,6 +174,11 @@ class Methods:
             top, bottom = weights @ gains, weights @ oracle_gains
             interval = percentile_interval(np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0))
         return Share(float(gains.mean() / oracle_gains.mean()), interval)
+
+
+def paired_gaps(one: Mapping[int, float], other: Mapping[int, float]) -> FloatArray:
+    """The first's values less the other's, (n,), of the seeds that both have, in their order."""
+    return np.array([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
 
 
 def _mean_curve(x: FloatArray, y: FloatArray) -> MeanCurve:

@@ -26,7 +26,7 @@ from rollwise.evaluation.comparison.estimates import (
     Statistics,
     Verdict,
 )
-from rollwise.evaluation.comparison.methods import Methods
+from rollwise.evaluation.comparison.methods import Methods, paired_gaps
 from rollwise.evaluation.comparison.student import effect_found, holm, seeds_needed
 
 _NO_DEVIATION = 1e-9
@@ -49,7 +49,8 @@ def statistics_of(work: Methods, ranked: Sequence[str], tests: int, wanted: Sequ
     values = {name: work.values(name, "score", work.data.headline) for name in ranked}
 
     def differences(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Difference]:
-        return {pair: work.difference(gaps, 1) for pair in pairs if (gaps := _gaps(values, *pair)).size}
+        found = {(one, other): paired_gaps(values[one], values[other]) for one, other in pairs}
+        return {pair: work.difference(gaps, 1) for pair, gaps in found.items() if gaps.size}
 
     contenders = [(name, work.baseline) for name in ranked if name not in (work.baseline, work.oracle)]
     gains = {name: found for (name, _), found in differences(contenders).items()}
@@ -99,11 +100,6 @@ def needed(gain: Difference, tests: int, wanted: Sequence[float]) -> SeedsNeeded
 def _seeds(size: float, sd: float, alpha: float) -> int | None:
     found = seeds_needed(size / sd, alpha)
     return None if found is None else max(found, ENOUGH_SEEDS)
-
-
-def _gaps(values: Mapping[str, Mapping[int, float]], method: str, other: str) -> FloatArray:
-    one, two = values[method], values[other]
-    return np.array([one[seed] - two[seed] for seed in sorted(one.keys() & two.keys())])
 
 
 def _pairs(differences: Mapping[tuple[str, str], Difference]) -> tuple[Pair, ...]:

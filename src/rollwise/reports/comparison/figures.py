@@ -163,11 +163,10 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
 
 def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """Each method beside the baseline, where they are too many for one figure."""
-    axis, score = comparison.headline_axis, short_name(str(comparison.score))
-    shown = [method for method, found in others(comparison) if found is not None]
     if not _has_grey(styles):
         return None
-    panels = tuple(partial(draw_pair, comparison, styles, method, axis, score) for method in shown)
+    score, shown = short_name(str(comparison.score)), [method for method, found in others(comparison) if found]
+    panels = tuple(partial(draw_pair, comparison, styles, method, score) for method in shown)
     caption = (
         f"Each method's mean {score} with its standard deviation over seeds, beside {comparison.baseline}'s (dashed)."
     )

@@ -34,7 +34,7 @@ def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Co
             dots = {name: (gain.mean, gain.interval) for name, gain in gains.items()}
             thin = {name: gain.t_interval for name, gain in gains.items()}
             title = f"{score} {label}, from {comparison.baseline}"
-            panels.append(partial(draw_dots, styles, list(dots), dots, 0.0, title, thin=thin))
+            panels.append(partial(draw_dots, styles, dots, 0.0, title, thin=thin))
     if not panels:
         return None
     caption = (
@@ -76,7 +76,7 @@ def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comp
     unit = AXES[comparison.headline_axis]
     labels = (f"time to baseline, TTB(100 %), in {unit}", f"best so far, BSF(100 %), in {unit}")
     panels = tuple(
-        partial(draw_dots, styles, list(found), found, 1.0, label, singles=seeds)
+        partial(draw_dots, styles, found, 1.0, label, singles=seeds)
         for label, found, seeds in zip(labels, (times, bests), (singles, None), strict=True)
         if found
     )
@@ -98,7 +98,7 @@ def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
     for key, label in labels.items():
         rows = {m.name: (share.value, share.interval) for m, _ in others(comparison) if (share := m.shares.get(key))}
         if rows:
-            panels.append(partial(draw_dots, styles, list(rows), rows, 1.0, f"share of the gain {label}", percent=True))
+            panels.append(partial(draw_dots, styles, rows, 1.0, f"share of the gain {label}", percent=True))
     if not panels:
         return None
     caption = (

@@ -8,7 +8,7 @@ from functools import partial
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.figures import score_figure
+from rollwise.reports.comparison.figures import legend_of
 from rollwise.reports.comparison.panels import DOT_WIDTH, ComparisonFigure, Style, draw_curves, draw_dots
 from rollwise.reports.drawing import FigureSpec
 
@@ -28,7 +28,7 @@ def set_score_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Com
         f"made from them: {comparison.aggregate}."
     )
     spec = FigureSpec("score_by_set", "Score on each set", caption, panels)
-    return ComparisonFigure(spec, score_figure(comparison, styles).legend)
+    return ComparisonFigure(spec, legend_of(styles))
 
 
 def set_difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -40,7 +40,7 @@ def set_difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -
         rows = {name: (gain.mean, gain.interval) for name, gain in gains.items() if gain is not None}
         if rows:
             label = f"{short_name(str(own.score))} at the budget, from {comparison.baseline}"
-            panels.append(partial(draw_dots, styles, list(rows), rows, 0.0, label))
+            panels.append(partial(draw_dots, styles, rows, 0.0, label))
     if not panels:
         return None
     caption = (

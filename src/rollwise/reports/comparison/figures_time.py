@@ -29,7 +29,7 @@ def speed_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         }
         if rows:
             text = f"{label}, over {comparison.baseline}'s"
-            panels.append(partial(draw_dots, styles, list(rows), rows, 1.0, text))
+            panels.append(partial(draw_dots, styles, rows, 1.0, text))
     if not panels:
         return None
     caption = (

@@ -19,7 +19,7 @@ from rollwise.reports.comparison.set_tables import category_tables, set_relative
 from rollwise.reports.comparison.tables import all_tables, result_table, tune_table
 from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.drawing import CSS_NAMES
-from rollwise.reports.html import CSS, bullets, figure_element, html_page, page_header, verdict_section
+from rollwise.reports.html import CSS, bullets, figure_element, figure_section, html_page, page_header, verdict_section
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 from rollwise.runs.lines import enumeration
 
@@ -46,7 +46,9 @@ def render_comparison(
         tables_section("By evaluation set", set_tables(comparison), baseline, OPENED_SETS),
         tables_section("By category", category_tables(comparison), baseline, OPENED_SETS),
     ]
-    sections += [_figure(figure, panels) for figure, panels in figures if not figure.closed]
+    sections += [
+        figure_section(figure.spec, panels, _legend(figure.legend)) for figure, panels in figures if not figure.closed
+    ]
     sections += [
         _closed([(figure, panels) for figure, panels in figures if figure.closed]),
         tables_section("Between methods", between_tables(comparison), baseline),
@@ -80,21 +82,14 @@ def _closed(figures: Sequence[tuple[ComparisonFigure, Sequence[str]]]) -> str:
     if not figures:
         return ""
     named = enumeration([figure.spec.title.lower() for figure, _ in figures])
-    drawn = "".join(f"<h3>{escape(figure.spec.title)}</h3>{_drawn(figure, panels)}" for figure, panels in figures)
+    drawn = "".join(
+        f"<h3>{escape(figure.spec.title)}</h3>{figure_element(figure.spec, panels, _legend(figure.legend))}"
+        for figure, panels in figures
+    )
     return (
         '<section class="wide closed"><h2>Step by step</h2>'
         f"<details><summary>Every method's steps: {escape(named)}</summary>{drawn}</details></section>"
     )
-
-
-def _figure(figure: ComparisonFigure, panels: Sequence[str]) -> str:
-    kind = "figure wide" if len(panels) > 1 else "figure"
-    kind += " four" if len(panels) == 4 else ""
-    return f'<section class="{kind}"><h2>{escape(figure.spec.title)}</h2>{_drawn(figure, panels)}</section>'
-
-
-def _drawn(figure: ComparisonFigure, panels: Sequence[str]) -> str:
-    return figure_element(figure.spec, panels, _legend(figure.legend))
 
 
 def _legend(styles: Sequence[Style]) -> str:

@@ -92,10 +92,9 @@ def draw_curve(ax: Axes, curve: MeanCurve, scale: float, style: Style) -> None:
     ax.plot(x, mean, color=style.color, linestyle=style.linestyle, linewidth=style.width, zorder=order)
 
 
-def draw_pair(
-    comparison: Comparison, styles: Mapping[str, Style], method: MethodResult, axis: str, label: str, ax: Axes
-) -> None:
-    """One method's mean curve beside the baseline's."""
+def draw_pair(comparison: Comparison, styles: Mapping[str, Style], method: MethodResult, label: str, ax: Axes) -> None:
+    """One method's mean curve beside the baseline's, on the verdict's axis."""
+    axis = comparison.headline_axis
     scale, unit = _unit(axis, _longest(comparison, styles, axis))
     base = comparison.method(comparison.baseline).axes.get(axis)
     own = styles[method.name]
@@ -125,7 +124,6 @@ def draw_gap(style: Style, band: GapBand, axis: str, label: str, height: tuple[f
 
 def draw_dots(
     styles: Mapping[str, Style],
-    names: Sequence[str],
     rows: Mapping[str, tuple[float, Interval | None]],
     neutral: float,
     label: str,
@@ -139,8 +137,7 @@ def draw_dots(
 
     Args:
         styles: How methods are drawn.
-        names: The methods, from the top.
-        rows: Each one's value and interval.
+        rows: Each method's value and interval, from the top.
         neutral: Where a line is drawn.
         label: The axis'.
         ax: Where to draw.
@@ -155,8 +152,7 @@ def draw_dots(
     finite = [end for end in ends if math.isfinite(end)] + [neutral]
     span = (max(finite) - min(finite)) or 1.0
     low, high = min(finite) - 0.06 * span, max(finite) + 0.12 * span
-    for i, name in enumerate(names):
-        value, interval = rows[name]
+    for i, (name, (value, interval)) in enumerate(rows.items()):
         color = styles[name].color
         if second := thin.get(name):
             ax.plot([second.low, second.high], [i, i], color=color, linewidth=0.7, solid_capstyle="butt")
@@ -174,7 +170,7 @@ def draw_dots(
     ax.set_xlim(low, high)
     if percent:
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    name_rows(ax, styles, names, label)
+    name_rows(ax, styles, list(rows), label)
 
 
 def draw_pass_at(comparison: Comparison, styles: Mapping[str, Style], ax: Axes) -> None:
@@ -194,11 +190,10 @@ def draw_pass_at(comparison: Comparison, styles: Mapping[str, Style], ax: Axes) 
 
 def draw_bars(styles: Mapping[str, Style], rows: Mapping[str, float], label: str, ax: Axes) -> None:
     """A bar for each method."""
-    names = list(rows)
-    ax.barh(range(len(names)), [rows[n] for n in names], color=[styles[n].color for n in names], height=0.6)
+    ax.barh(range(len(rows)), list(rows.values()), color=[styles[name].color for name in rows], height=0.6)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_xlim(left=0)
-    name_rows(ax, styles, names, label)
+    name_rows(ax, styles, list(rows), label)
 
 
 def name_rows(ax: Axes, styles: Mapping[str, Style], names: Sequence[str], label: str) -> None:

@@ -7,7 +7,7 @@ import math
 from rollwise.evaluation.comparison.estimates import ENOUGH_SEEDS
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES, counts_evaluations_alone
-from rollwise.evaluation.run_measures import Measure, short_name
+from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison.measure_tables import measure_tables
 from rollwise.reports.comparison.words.cells import (
     Cell,
@@ -45,7 +45,7 @@ def result_table(comparison: Comparison) -> Table:
             "verdict", f"mean {score}", "time to baseline, TTB(100 %)", "best so far, BSF(100 %)"]  # fmt: skip
     if comparison.oracle is not None:
         head.append("share of oracle's gain")
-    if end := _end_measure(comparison):
+    if end := comparison.measures.get(_end_key(comparison)):
         head.append(end.label)
     if _RATIO in comparison.measures:
         head.append(_RATIO.replace("_", " "))
@@ -62,7 +62,7 @@ def result_table(comparison: Comparison) -> Table:
         "bootstrap intervals. Below them is the median of the single seeds, how many reach the score if not all, and "
         "for TTB each seed's own value."
     )
-    if _end_measure(comparison):
+    if end:
         note += f" {score} at the end is a larger evaluation after the last step of whole runs, not cut."
     if comparison.aggregate:
         note += f" {score} is made of the named evaluation sets: {comparison.aggregate}."
@@ -89,34 +89,28 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
     if found is None:
         cells += [Cell(NOTHING)] * (7 if comparison.oracle is not None else 6)
     else:
-        gain = found.score.difference
         area_gain = found.area.difference
         cells += [
             Cell(with_spread(found.score.mean, found.score.sd), order=found.score.mean),
-            gain_cell(gain),
+            gain_cell(found.score.difference),
             verdict_cell(comparison, method),
             Cell(plain(found.area.mean), difference_text(area_gain) if area_gain else "", found.area.mean),
             relative_cell(found.ttb[100], singles=method.name != comparison.baseline),
             relative_cell(found.bsf[100]),
         ]
         if comparison.oracle is not None:
-            share = method.shares.get("score")
-            cells.append(share_cell(share))
-    if end := _end_measure(comparison):
-        summary = method.measures.get(f"end_{_score_name(comparison)}")  # none of a method without a run
+            cells.append(share_cell(method.shares.get("score")))
+    if end := comparison.measures.get(_end_key(comparison)):
+        summary = method.measures.get(_end_key(comparison))  # none of a method without a run
         cells.append(Cell(NOTHING) if summary is None else measure_cell(summary, end))
     if measure := comparison.measures.get(_RATIO):
         cells.append(measure_cell(found.effective_task_ratio, measure) if found is not None else Cell(NOTHING))
     return tuple(cells)
 
 
-def _score_name(comparison: Comparison) -> str:
-    return short_name(comparison.score or "score")
-
-
-def _end_measure(comparison: Comparison) -> Measure | None:
-    """The score of the larger evaluation at the end of the runs; None where no run has one."""
-    return comparison.measures.get(f"end_{_score_name(comparison)}")
+def _end_key(comparison: Comparison) -> str:
+    """The measure of the larger evaluation at the end of the runs; absent where no run has one."""
+    return f"end_{short_name(comparison.score or 'score')}"
 
 
 def flops_table(comparison: Comparison) -> list[Table]:

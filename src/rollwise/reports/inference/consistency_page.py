@@ -13,9 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from rollwise.reports.comparison.page_tables import table_section
 from rollwise.reports.drawing import BLUE, GREY, VERMILLION, FigureSpec, finish_axes
 from rollwise.reports.figure_files import inline_panels
-from rollwise.reports.html import CSS, html_page, page_header, verdict_section
+from rollwise.reports.html import CSS, figure_section, html_page, page_header, verdict_section
 from rollwise.reports.inference.consistency_words import Line, agreement, answer_table, cost_table, facts, sentences
-from rollwise.reports.inference.page import figure_section
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 
 _BINS = np.linspace(0.0, 1.0, 11)

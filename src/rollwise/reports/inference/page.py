@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from rollwise.reports.comparison.page_tables import table_section
 from rollwise.reports.comparison.words.cells import Table
 from rollwise.reports.drawing import FigureSpec
-from rollwise.reports.html import CSS, figure_element, html_page, page_header, verdict_section
+from rollwise.reports.html import CSS, figure_section, html_page, page_header, verdict_section
 from rollwise.reports.inference.tables import title
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 
@@ -46,12 +45,6 @@ def _header(found: Mapping[str, Any]) -> str:
         "warmup, interval": f"{config['warmup']}, {config['interval']}",
     }
     return page_header("head evaluate", title(found), facts)
-
-
-def figure_section(spec: FigureSpec, panels: Sequence[str]) -> str:
-    """A figure, its panels as `<svg>` elements, with heading and caption."""
-    kind = "figure wide" if len(panels) > 1 else "figure"
-    return f'<section class="{kind}"><h2>{escape(spec.title)}</h2>{figure_element(spec, panels)}</section>'
 
 
 def _sources() -> str:

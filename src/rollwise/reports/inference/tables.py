@@ -92,11 +92,12 @@ def policies_table(found: Found) -> Table:
 def peers_table(found: Found) -> Table:
     """What can be had without a success head, in the same columns and against the same baseline."""
     policies = [policy for policy in found["policies"] if policy.get("headless")]
+    check = found.get("check")
+    checked = f"; one candidate after another until its text passes the check {check['name']}" if check else ""
     note = (
         "No head, no training: the majority of all K answers; ESC and adaptive consistency, the majority of as many as "
         "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early"
-        f"{_check_words(found)}. "
-        f"Their answers are chosen by vote, those of none and of best-of-n by {found['config']['select']}."
+        f"{checked}. Their answers are chosen by vote, those of none and of best-of-n by {found['config']['select']}."
     )
     return _policy_table("Without a head", policies, note)
 
@@ -105,11 +106,6 @@ def _policy_table(name: str, policies: Sequence[Found], note: str) -> Table:
     """A row a policy; without the columns of seconds where none of them was run live."""
     width = len(_POLICY_HEAD) if any(policy["live"] for policy in policies) else len(_POLICY_HEAD) - 3
     return Table(name, _POLICY_HEAD[:width], tuple(_policy_row(policy)[:width] for policy in policies), note)
-
-
-def _check_words(found: Found) -> str:
-    check = found.get("check")
-    return f"; one candidate after another until its text passes the check {check['name']}" if check else ""
 
 
 def _policy_row(policy: Found) -> tuple[Cell, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.reports.run.digest import prompt_text
+from rollwise.reports.run.digest import as_list, prompt_text
 from rollwise.runs.group_table import NO_STEP, GroupTable, is_real
 
 # The page holds at most this many groups, in at most this many bytes; fewer where completions are long.
@@ -108,9 +108,9 @@ def _row(row: Mapping[str, Any], outcome: str) -> list[Any]:
 
 def _rollouts(row: Mapping[str, Any]) -> list[list[Any]]:
     """`[reward, text, kind of failure, how many]`, the same ones together, in the order of their first."""
-    rewards, texts, labels = (_listed(row.get(name)) for name in ("rewards", "texts", "failures"))
+    rewards, texts, labels = (as_list(row.get(name)) for name in ("rewards", "texts", "failures"))
     screened = row.get("screened")
-    before = _listed(screened.get("rewards")) if isinstance(screened, Mapping) else []
+    before = as_list(screened.get("rewards")) if isinstance(screened, Mapping) else []
     found: list[tuple[Any, str | None, Any]] = [(reward, None, SCREENED) for reward in before]
     for i in range(max(len(rewards), len(texts))):
         text = shorten(prompt_text(texts[i])) if i < len(texts) else None
@@ -144,10 +144,6 @@ def script_json(value: Any) -> str:
 
 def _name(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _listed(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else []
 
 
 def browser_script() -> str:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation import RunData
-from rollwise.evaluation.curves import RATIO, FloatArray, cumulative, finite, ratio_in, with_groups
+from rollwise.evaluation.curves import RATIO, FloatArray, finite, last_known, ratio_in, with_groups
 from rollwise.evaluation.dynamics import IntArray, sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
-from rollwise.evaluation.run_measures import END, end_columns
+from rollwise.evaluation.run_measures import END, end_columns, overhead
 from rollwise.reports.run.budgets import evaluation_columns
 from rollwise.reports.words import count, percent
 from rollwise.runs.group_table import NO_NAME, GroupTable, group_table, is_real
@@ -133,14 +133,14 @@ def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRu
 
 def _as_group(row: Mapping[str, Any]) -> Group:
     step, predicted = row.get("step"), row.get("predicted")
-    texts = [text for text in _as_list(row.get("texts")) if isinstance(text, str)]
+    texts = [text for text in as_list(row.get("texts")) if isinstance(text, str)]
     lane = row.get("lane")
     return Group(
         step=step if isinstance(step, int) else None,
         prompt=cut(prompt_text(row.get("prompt", row.get("prompt_id"))), LONGEST_PROMPT),
         lane="" if lane is None else str(lane),
         predicted=float(predicted) if is_real(predicted) else None,
-        rewards=tuple(float(r) if is_real(r) else None for r in _as_list(row.get("rewards"))),
+        rewards=tuple(float(r) if is_real(r) else None for r in as_list(row.get("rewards"))),
         completion=cut(texts[0], LONGEST_COMPLETION) if texts else "",
     )
 
@@ -164,7 +164,8 @@ def _content(content: object) -> str:
     return json.dumps(content, ensure_ascii=False)
 
 
-def _as_list(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
+    """The value, if it is a list, else none."""
     return value if isinstance(value, list) else []
 
 
@@ -187,18 +188,14 @@ class Headline:
 
 def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     """The run's headline numbers; a number whose columns are absent is left out."""
-    steps = run.metrics["step"]
     rows = [*_evaluations(run), *_ends(run), *_task_ratio(run, digest.table)]
-    for key, label, note in [
-        ("rollouts", "rollouts", "completions generated"),
-        ("tokens", "generated tokens", "over all completions"),
+    for key, label, form, note in [
+        ("rollouts", "rollouts", ",.0f", "completions generated"),
+        ("tokens", "generated tokens", ",.0f", "over all completions"),
+        ("flops", "FLOPs", ".3g", "2 a weight for each token read or generated, 6 trained on"),
     ]:
-        total = cumulative(steps, run.column(key))
-        if total is not None:
-            rows.append(Headline(label, f"{total[-1]:,.0f}", note))
-    if (flops := cumulative(steps, run.column("flops"))) is not None:
-        note = "2 a weight for each token read or generated, 6 trained on"
-        rows.append(Headline("FLOPs", f"{flops[-1]:.3g}", note))
+        if np.isfinite(total := last_known(run.column(key))):
+            rows.append(Headline(label, f"{total:{form}}", note))
     if digest.groups:
         rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
         rows.append(_solved(digest.table.rule))
@@ -268,15 +265,14 @@ def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:
 
 
 def _clock(run: RunData) -> list[Headline]:
-    wall = cumulative(run.metrics["step"], run.column("wall_s"))
-    if wall is None:
+    wall = last_known(run.column("wall_s"))
+    if not np.isfinite(wall):
         return []
-    rows = [Headline("training time", duration(float(wall[-1])), "wall-clock, over all resumes")]
-    spent = finite(run.column("ask_s")).sum() + finite(run.column("tell_s")).sum()
-    recorded = finite(run.column("ask_s")).size + finite(run.column("tell_s")).size
-    if recorded and wall[-1] > 0:
-        note = f"time in ask and tell ({duration(float(spent))}) over training time"
-        rows.append(Headline("curriculum overhead", f"{100 * spent / wall[-1]:.2g} %", note))
+    rows = [Headline("training time", duration(wall), "wall-clock, over all resumes")]
+    share = overhead(run)
+    if np.isfinite(share):
+        note = f"time in ask and tell ({duration(share * wall)}) over training time"
+        rows.append(Headline("curriculum overhead", f"{100 * share:.2g} %", note))
     return rows
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
+from numpy.typing import NDArray
 
 from rollwise.evaluation.beliefs import FEWEST_BELIEFS, beliefs_of
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
@@ -63,31 +64,20 @@ def tracking_figure(groups: GroupTable) -> FigureSpec | None:
     beliefs = beliefs_of(groups)
     if beliefs is None:
         return None
-    placed = np.argsort(beliefs.step, kind="stable")
-    placed = placed[beliefs.step[placed] != NO_STEP]
-    step, predicted, outcome = beliefs.step[placed], beliefs.predicted[placed], beliefs.outcome[placed]
-    spans = span_starts(step)
-    if len(spans) < 3:
+    score = expected_contrast(beliefs.predicted)
+    found = tracking_panel(beliefs.step, beliefs.predicted, beliefs.outcome, score, beliefs.mixed, levels=[0.5])
+    if found is None:
         return None
-    parts = [slice(a, b) for a, b in pairwise(spans)]
-    at = np.array([step[part].mean() for part in parts])
-    pearson = np.array([pearson_correlation(predicted[part], outcome[part]) for part in parts])
-    mixed = beliefs.mixed[placed]
-    auc = np.array([roc_auc(expected_contrast(predicted[part]), mixed[part]) for part in parts])
-    if not (any_finite(pearson) or any_finite(auc)):
-        return None
-
+    panel, spans = found
     caption = (
-        f"As BOTS's Figure 5, within {len(parts)} spans of steps: Pearson's correlation of expected and realised mean "
+        f"As BOTS's Figure 5, within {spans} spans of steps: Pearson's correlation of expected and realised mean "
         "score, and ROC AUC of telling prompts whose rewards differ from the others by how near to 0.5 the "
         "expectation was (0.5, dashed, is chance)."
     )
-    return FigureSpec(
-        "belief_over_steps", "Belief over the steps", caption, (tracking_panel(at, pearson, auc, [0.5]),), WIDE
-    )
+    return FigureSpec("belief_over_steps", "Belief over the steps", caption, (panel,), WIDE)
 
 
-def span_starts(step: np.ndarray) -> list[int]:
+def span_starts(step: NDArray[np.int64]) -> list[int]:
     """Where spans of about as many groups begin, and the end, in (B,) steps that don't decrease; no step is split."""
     spans = min(MOST_SPANS, len(step) // max(FEWEST_IN_SPAN, FEWEST_BELIEFS))
     if spans < 1:
@@ -98,9 +88,27 @@ def span_starts(step: np.ndarray) -> list[int]:
 
 
 def tracking_panel(
-    at: FloatArray, correlation: FloatArray, auc: FloatArray, levels: Sequence[float]
-) -> Callable[[Axes], None]:
-    """Draws both measures over the steps, with dashed lines at some levels."""
+    step: NDArray[np.int64],
+    predicted: FloatArray,
+    came: FloatArray,
+    score: FloatArray,
+    mixed: NDArray[np.bool_],
+    *,
+    levels: Sequence[float],
+) -> tuple[Callable[[Axes], None], int] | None:
+    """Draws two measures within spans of steps, with dashed lines at some levels; and how many spans.
+
+    They are the correlation of what was predicted of M groups and what came, and how well `score` tells mixed groups.
+    None for fewer than two spans, and where no measure is defined.
+    """
+    order = np.argsort(step, kind="stable")
+    order = order[step[order] != NO_STEP]
+    parts = [order[a:b] for a, b in pairwise(span_starts(step[order]))]
+    at = np.array([step[part].mean() for part in parts])
+    correlation = np.array([pearson_correlation(predicted[part], came[part]) for part in parts])
+    auc = np.array([roc_auc(score[part], mixed[part]) for part in parts])
+    if len(parts) < 2 or not (any_finite(correlation) or any_finite(auc)):
+        return None
 
     def draw(ax: Axes) -> None:
         for values, color, label in [(correlation, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
@@ -110,7 +118,7 @@ def tracking_panel(
         ax.set_ylim(1.06 * float(finite(correlation).min(initial=0.0)), 1.02)
         finish_axes(ax, "training step", "", legend=True)
 
-    return draw
+    return draw, len(parts)
 
 
 @figure(105, "group sizes", when=sizes_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -61,23 +61,12 @@ def lanes_figure(digest: RolloutDigest) -> FigureSpec | None:
     lanes, steps, shares = digest.lane_shares()
     if not lanes:
         return None
-    labels, colors = [legend_label(lane) for lane in lanes], PALETTE[: len(lanes)]
     at, mixed = _mixed_by_lane(digest.table, lanes)
-
-    def draw_shares(ax: Axes) -> None:
-        draw_stack(ax, steps, shares, labels=labels, colors=colors)
-        ax.set_ylim(0, 1)
-        finish_axes(ax, "training step", "share of groups", legend=True)
-
-    def draw_mixed(ax: Axes) -> None:
-        _draw_rates(ax, at, mixed, labels=labels, colors=colors)
-        finish_axes(ax, "training step", "share mixed", legend=True)
-
     caption = (
         "Why the prompts were chosen: first each lane's share of the step's rollout groups, then the share of the "
         f"lane's groups whose rewards differ; counted in rollouts.jsonl{stack_smoothing(steps)}."
     )
-    panels = (draw_shares, draw_mixed) if any_finite(mixed) else (draw_shares,)
+    panels = _panels(lanes, steps, shares, at, mixed, "share mixed")
     return FigureSpec("lanes", "Lanes", caption, panels, WIDE)
 
 
@@ -92,13 +81,29 @@ def _mixed_by_lane(table: GroupTable, lanes: list[str]) -> tuple[FloatArray, Flo
     return steps.astype(np.float64), smooth_ratio(sums, counts)
 
 
-def _draw_rates(ax: Axes, at: FloatArray, rates: FloatArray, *, labels: list[str], colors: Sequence[str]) -> None:
-    """Smoothed shares (S, K) as lines, with a gap where there is nothing; single points where there is one step."""
-    x, thin = thin_evenly(at, rates)
-    for rate, label, color in zip(thin.T, labels, colors, strict=True):
-        lonely = np.isfinite(rate).sum() <= FEW_POINTS
-        ax.plot(x, rate, color=color, label=label, marker="o" if lonely else None, markersize=3.5)
-    ax.set_ylim(0, 1.02)
+def _panels(
+    names: Sequence[str], steps: FloatArray, shares: FloatArray, at: FloatArray, rates: FloatArray, rate: str
+) -> tuple[Callable[[Axes], None], ...]:
+    """Each kind's share of a step's groups, stacked, and its smoothed rates (S, K) as lines, where there are any.
+
+    A line has a gap where there is nothing, and single points where there are few.
+    """
+    labels, colors = [legend_label(name) for name in names], PALETTE[: len(names)]
+
+    def draw_shares(ax: Axes) -> None:
+        draw_stack(ax, steps, shares, labels=labels, colors=colors)
+        ax.set_ylim(0, 1)
+        finish_axes(ax, "training step", "share of groups", legend=True)
+
+    def draw_rates(ax: Axes) -> None:
+        x, thin = thin_evenly(at, rates)
+        for values, label, color in zip(thin.T, labels, colors, strict=True):
+            lonely = np.isfinite(values).sum() <= FEW_POINTS
+            ax.plot(x, values, color=color, label=label, marker="o" if lonely else None, markersize=3.5)
+        ax.set_ylim(0, 1.02)
+        finish_axes(ax, "training step", rate, legend=True)
+
+    return (draw_shares, draw_rates) if any_finite(rates) else (draw_shares,)
 
 
 @figure(110, "categories (needs rollouts.jsonl with step, category and rewards)")
@@ -111,22 +116,12 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
     steps, counts = sums_by_step(groups.step[kept], kinds, len(names))
     _, sums = sums_by_step(groups.step[kept], kinds, len(names), groups.solved[kept])
     at, rates = steps.astype(np.float64), smooth_ratio(sums, counts)
-    labels, colors = [legend_label(name) for name in names], PALETTE[: len(names)]
-
-    def draw_shares(ax: Axes) -> None:
-        draw_stack(ax, at, counts / counts.sum(axis=1, keepdims=True), labels=labels, colors=colors)
-        ax.set_ylim(0, 1)
-        finish_axes(ax, "training step", "share of groups", legend=True)
-
-    def draw_rates(ax: Axes) -> None:
-        _draw_rates(ax, at, rates, labels=labels, colors=colors)
-        finish_axes(ax, "training step", "mean pass rate", legend=True)
-
     caption = (
         "First each category's share of the step's groups, then the mean pass rate of its groups (share of rollouts "
         f"with {groups.rule.words} or more){stack_smoothing(at)}."
     )
-    panels = (draw_shares, draw_rates) if any_finite(rates) else (draw_shares,)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    panels = _panels(names, at, shares, at, rates, "mean pass rate")
     return FigureSpec("categories", "Categories", caption, panels, WIDE)
 
 
@@ -138,9 +133,8 @@ def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     if found is None or not any_finite(found.sampled[kept]):
         return None
     kept &= np.isfinite(found.sampled)
-    whole = np.zeros(np.count_nonzero(kept), dtype=np.int64)
-    steps, sums = sums_by_step(groups.step[kept], whole, 1, found.sampled[kept])
-    means = sums[:, 0] / sums_by_step(groups.step[kept], whole, 1)[1][:, 0]
+    steps, row = np.unique(groups.step[kept], return_inverse=True)
+    means = np.bincount(row, found.sampled[kept]) / np.bincount(row)
 
     def draw(ax: Axes) -> None:
         draw_trend(ax, steps.astype(np.float64), means, color=BLUE, label="sampled")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.categories import category_scores
-from rollwise.evaluation.named_sets import aggregate_name, set_columns, set_names
+from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import pass_at_columns
 from rollwise.reports.drawing import INK, LINES, PALETTE, WIDE, FigureSpec, finish_axes, legend_label
 from rollwise.reports.run.budgets import Budget, budget_names, budget_tabs, budgets, evaluation_columns
@@ -19,34 +19,24 @@ from rollwise.reports.series import finite_pair
 from rollwise.runs.evaluations import Evaluation
 
 
-def has_sets(run: RunData) -> bool:
-    """Whether it was evaluated on sets with names."""
-    return bool(set_names([run]))
-
-
-def has_wide_scores(run: RunData) -> bool:
-    """Whether its sets have pass@k for a k above 1."""
-    return bool(wide_columns(run))
-
-
-@figure(15, "score on each set", when=has_sets)
+@figure(15, "score on each set", when=set_columns)
 def sets_figure(run: RunData) -> FigureSpec | None:
     """Each set's score, and the score made of them, against each budget."""
     return _by_set(run, set_columns(run), evaluation_columns(run)[:1], "score_by_set", "Score on each set")
-
-
-@figure(16, "pass@k on each set", when=has_wide_scores)
-def wide_figure(run: RunData) -> FigureSpec | None:
-    """The same of the widest pass@k."""
-    columns = wide_columns(run)
-    score = next(iter(columns.values())).rpartition("/")[2]
-    return _by_set(run, columns, pass_at_columns([run])[-1:], "pass_at_k_by_set", f"{score} on each set")
 
 
 def wide_columns(run: RunData) -> dict[str, str]:
     """The run's sets and the column of each one's widest pass@k; without those that have pass@1 alone."""
     found = {name: pass_at_columns([run], f"eval/{name}/")[-1:] for name in set_columns(run)}
     return {name: columns[0] for name, columns in found.items() if columns}
+
+
+@figure(16, "pass@k on each set", when=wide_columns)
+def wide_figure(run: RunData) -> FigureSpec | None:
+    """The same of the widest pass@k."""
+    columns = wide_columns(run)
+    score = next(iter(columns.values())).rpartition("/")[2]
+    return _by_set(run, columns, pass_at_columns([run])[-1:], "pass_at_k_by_set", f"{score} on each set")
 
 
 def _by_set(run: RunData, columns: Mapping[str, str], whole: Sequence[str], name: str, title: str) -> FigureSpec:
@@ -69,12 +59,7 @@ def _by_set(run: RunData, columns: Mapping[str, str], whole: Sequence[str], name
     return FigureSpec(name, title, caption, panels, WIDE, budget_tabs(axes))
 
 
-def has_categories(evaluations: Sequence[Evaluation]) -> bool:
-    """Whether the prompts of one of its evaluation sets have categories."""
-    return bool(category_scores(evaluations))
-
-
-@figure(17, "score by category", when=has_categories)
+@figure(17, "score by category", when=category_scores)
 def categories_figure(evaluations: Sequence[Evaluation]) -> FigureSpec | None:
     """pass@1 of the largest categories over the steps, a panel for each set."""
     every = category_scores(evaluations)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,12 +12,10 @@ from rollwise.evaluation import RunData
 from rollwise.evaluation.calibration import reliability_curve
 from rollwise.evaluation.judgments import (
     MAX_VARIANCE,
-    Predictions,
     curriculum_column,
     has_judgments,
     predictions_of,
     predicts_variances,
-    scores_within,
 )
 from rollwise.reports.drawing import (
     BLUE,
@@ -34,9 +31,9 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import any_finite, smoothing
 from rollwise.reports.run.figures import figure
-from rollwise.reports.run.figures_belief import span_starts, tracking_panel
+from rollwise.reports.run.figures_belief import tracking_panel
 from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly
-from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.group_table import GroupTable
 from rollwise.runs.lines import enumeration
 
 BINS = 10
@@ -144,25 +141,11 @@ def judged_outcomes_figure(groups: GroupTable) -> FigureSpec | None:
         "groups each bin has."
     )
     panels: tuple[Panel, ...] = (draw_curve, draw_counts)
-    over_steps = _tracking_panel(found)
-    if over_steps is not None:
-        panels += (over_steps,)
+    numbers = found.step, found.predicted, found.realised, found.predicted, found.mixed
+    if (over_steps := tracking_panel(*numbers, levels=[0.0, 0.5])) is not None:
+        panels += (over_steps[0],)
         caption += (
             " Then, within spans of steps, Pearson's correlation of predicted and realised variance, and ROC AUC of "
             "telling groups whose rewards differ from the others (0.5, dashed, is chance)."
         )
     return FigureSpec("judged_outcomes", "Judgments against outcomes", caption, panels, WIDE)
-
-
-def _tracking_panel(found: Predictions) -> Panel | None:
-    placed = np.argsort(found.step, kind="stable")
-    ordered = found.at(placed[found.step[placed] != NO_STEP])
-    starts = span_starts(ordered.step)
-    if len(starts) < 3:
-        return None
-    scores = scores_within(ordered, starts)
-    at = np.array([ordered.step[a:b].mean() for a, b in pairwise(starts)])
-    correlation, auc = np.array([s.correlation for s in scores]), np.array([s.auc for s in scores])
-    if not (any_finite(correlation) or any_finite(auc)):
-        return None
-    return tracking_panel(at, correlation, auc, [0.0, 0.5])

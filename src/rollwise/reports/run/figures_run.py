@@ -244,12 +244,7 @@ def overhead_figure(run: RunData) -> FigureSpec | None:
     return FigureSpec("overhead", "Overhead", caption, (draw,), WIDE)
 
 
-def has_phases(run: RunData) -> bool:
-    """Whether its lines tell the phases of a step apart, as older runs' don't."""
-    return bool(recorded_phases(run))
-
-
-@figure(165, "time by phase", when=has_phases)
+@figure(165, "time by phase", when=recorded_phases)
 def phases_figure(run: RunData) -> FigureSpec | None:
     """Stacked by step, and summed over the run beside the time for evaluations."""
     phases, steps, seconds = phase_table(run)

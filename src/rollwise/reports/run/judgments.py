@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation import RunData
-from rollwise.evaluation.curves import finite
+from rollwise.evaluation.curves import last_known
 from rollwise.evaluation.judgments import (
     BLIND_LANES,
     CLUSTERED,
@@ -186,8 +186,7 @@ def _share(value: float) -> str:
 
 
 def _last(run: RunData, name: str) -> float:
-    values = finite(curriculum_column(run, name))
-    return float(values[-1]) if values.size else math.nan
+    return last_known(curriculum_column(run, name))
 
 
 def judgment_samples(run: RunData, faults: Faults) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from typing import Any
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import finite
 from rollwise.reports.drawing import FigureSpec
-from rollwise.reports.html import CSS, bullets, html_page, page_header
+from rollwise.reports.html import CSS, bullets, figure_section, html_page, page_header
 from rollwise.reports.run.browser import Sample, browser_script
 from rollwise.reports.run.digest import Headline, RolloutDigest
 from rollwise.reports.run.rollouts_section import rollouts_section
@@ -54,7 +54,9 @@ class PageParts:
 def render_page(parts: PageParts) -> str:
     """The whole page."""
     sections = [_header(parts.run), _problems(parts.problems), _alarms(parts.alarms), _headline_table(parts.numbers)]
-    sections += [_figure(spec, panels, parts.details.get(spec.name, "")) for spec, panels in parts.figures]
+    sections += [
+        figure_section(spec, panels, _tabs(spec), parts.details.get(spec.name, "")) for spec, panels in parts.figures
+    ]
     sections += [f'<section class="wide"><h2>{escape(title)}</h2>{body}</section>' for title, body in parts.sections]
     if parts.lacking:
         lacking = f"<p>The files lack the data for:</p>{bullets(parts.lacking)}"
@@ -120,23 +122,6 @@ def _headline_table(numbers: Sequence[Headline]) -> str:
         for row in numbers
     )
     return f'<section><h2>In numbers</h2><table class="numbers"><tbody>{rows}</tbody></table></section>'
-
-
-def _figure(spec: FigureSpec, panels: Sequence[str], details: str) -> str:
-    label = escape(spec.title, quote=True)
-    drawn = []
-    for i, panel in enumerate(panels):
-        name = spec.tabs[i] if spec.tabs else f"panel {i + 1}"
-        tab = f' data-tab="{escape(name, quote=True)}"' if spec.tabs else ""
-        chosen = " chosen" if spec.tabs and i == 0 else ""
-        said = f"{label}, {escape(name, quote=True)}"
-        drawn.append(f'<div class="panel{chosen}"{tab} role="img" aria-label="{said}">{panel}</div>')
-    kind = "figure wide" if len(panels) > 1 and not spec.tabs else "figure tabbed" if spec.tabs else "figure"
-    return (
-        f'<section class="{kind}" id="{spec.name}"><h2>{escape(spec.title)}</h2><figure>{_tabs(spec)}'
-        f'<div class="panels">{"".join(drawn)}</div><figcaption>{escape(spec.caption)}</figcaption></figure>'
-        f"{details}</section>"
-    )
 
 
 def _tabs(spec: FigureSpec) -> str:

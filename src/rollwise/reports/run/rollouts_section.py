@@ -18,9 +18,7 @@ from rollwise.runs.names import ROLLOUTS_FILE
 
 def rollouts_section(sample: Sample, last: Sequence[Group]) -> str:
     """Both forms; `""` where there is no group."""
-    if not sample.rows:
-        return _last_groups(last)
-    return _browser(sample) + _last_groups(last)
+    return (_browser(sample) if sample.rows else "") + _last_groups(last)
 
 
 def _browser(sample: Sample) -> str:

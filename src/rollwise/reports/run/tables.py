@@ -127,10 +127,10 @@ def waiting_section(waiting: Waiting, lines: Mapping[int, Mapping[str, Any]]) ->
         said.append(f"No prompt that was asked for has since waited for a whole pass over {pool}.")
         return _paragraphs(said)
     said.append(
-        f"{count(waiting.unsolved, 'prompt')} not all solved when last seen {_has(waiting.unsolved)} not been asked for"
-        f" again while uniform sampling would have gone through {pool} at least once. Starved, by the safety rails' "
-        f"count of more than {STARVED_AFTER:g} such passes: {waiting.starved:,}. Solved ones that waited as long as "
-        f"one pass: {waiting.solved:,}."
+        f"{count(waiting.unsolved, 'prompt')} not all solved when last seen "
+        f"{'has' if waiting.unsolved == 1 else 'have'} not been asked for again while uniform sampling would have gone "
+        f"through {pool} at least once. Starved, by the safety rails' count of more than {STARVED_AFTER:g} such "
+        f"passes: {waiting.starved:,}. Solved ones that waited as long as one pass: {waiting.solved:,}."
     )
     if not waiting.longest:
         return _paragraphs(said)
@@ -158,16 +158,9 @@ def _never(waiting: Waiting) -> str:
         return f"Each of the pool's {waiting.pool:,} prompts was asked for at least once, to train on or to measure it."
     return (
         f"{never:,} of the pool's {waiting.pool:,} prompts ({percent(never / (waiting.pool or 1))}) "
-        f"{_was(never)} never asked for. A run's files hold the prompts that were, so these can't be named here."
+        f"{'was' if never == 1 else 'were'} never asked for. A run's files hold the prompts that were, so these can't "
+        "be named here."
     )
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def _has(number: int) -> str:
-    return "has" if number == 1 else "have"
 
 
 def _paragraphs(texts: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ class Cell:
     Attributes:
         text: What it says.
         below: A second line, smaller; `""` for none.
-        order: What it is sorted by; None at the end.
+        order: What it is sorted by; None and NaN at the end.
     """
 
     text: str
@@ -119,13 +119,13 @@ def relative_cell(found: Relative, *, singles: bool = False) -> Cell:
         below += f", {found.reached} of {found.n}"
     if singles and found.n > 1:
         below += f" ({' '.join(map(ratio, found.singles))})"
-    return Cell(relative_text(found), below, None if math.isnan(found.value) else found.value)
+    return Cell(relative_text(found), below, found.value)
 
 
 def measure_cell(summary: Summary, measure: Measure) -> Cell:
     """A measure's mean over seeds, with its difference from the baseline."""
     gain = summary.difference
-    mean, sd, order = summary.mean, summary.sd, None if math.isnan(summary.mean) else summary.mean
+    mean, sd, order = summary.mean, summary.sd, summary.mean
     if measure.kind == "score":
         return Cell(with_spread(mean, sd), "" if gain is None else difference_text(gain), order)
     if measure.kind == "ratio":
