@@ -201,11 +201,9 @@ class _Progress:
 
     def done(self, method: str, seed: int, kept: bool) -> None:
         """A run is there: new, or from before."""
-        from rich.markup import escape
-
         self.count += 1
         last = f"{method}, seed {seed}{' (was there)' if kept else ''}"
-        self.bar.update(self.task, completed=self.count, last=escape(last))
+        self.bar.update(self.task, completed=self.count, last=last.replace("[", "\\["))
         if not self.console.is_terminal:
             self.console.print(
                 f"{self.title} {self.count}/{self.total}: {last}", markup=False, highlight=False, soft_wrap=True
