@@ -179,6 +179,7 @@ def test_wrong_feedback_changes_nothing() -> None:
         ({first.id: "much"}, "finite number"),
         ({first.id: np.complex128(1)}, "finite number"),
         ({first.id: 10**400}, "finite number"),
+        ({first.id: np.timedelta64(1, "s")}, "finite number"),
         ([(first.id, 0.1)], "feedback takes a mapping of ticket ids to gains"),
     ):
         with pytest.raises(rw.TicketError, match=message):

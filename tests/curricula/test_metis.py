@@ -309,6 +309,9 @@ def test_a_wrong_answer_changes_nothing() -> None:
         {"prediction": 0.1, "spread": 1 / 63},
         {"readable": None},
         {"exemplars": "3"},
+        {"exemplars": np.timedelta64(3, "s")},
+        {"readable": np.timedelta64(1, "s")},
+        {"prediction": np.complex128(0.1), "spread": 0.0},
     ]
     wrong = [rw.Answer("q999", "x"), rw.Answer("t0", "x"), rw.Answer(other, 3), "no answer", good]
     wrong += [rw.Answer(id_, "x") for id_ in (None, [other], "q" + "9" * 5000)]  # type: ignore[arg-type]
@@ -319,6 +322,14 @@ def test_a_wrong_answer_changes_nothing() -> None:
     for no_list in (None, good, "no answer"):
         with pytest.raises(rw.TicketError, match="advise takes a list of Answer objects, got"):
             metis.advise(no_list)  # type: ignore[arg-type]
+
+
+def test_before_it_has_prompts_it_says_so() -> None:
+    metis = rw.METIS()
+    for use in (lambda: metis.advise([rw.Answer("q0", "x")]), metis.lessons, metis.take_costs, metis.hopeless):
+        with pytest.raises(rw.UnboundError, match="no prompts yet, and so no '.*': construct it with a PromptPool"):
+            use()
+    assert not hasattr(metis, "columns")
 
 
 def test_expected_answers_are_predictions() -> None:

@@ -274,3 +274,26 @@ def test_lanes_are_merged_in_their_own_order() -> None:
         assert [s for s, own in zip(merged.slots.tolist(), merged.lanes, strict=True) if own == lane] == list(slots)
     assert 0 < merged.lanes[:25].count("a") < 20
     assert Picks.interleave(parts[:2], streams).slots.tolist() == list(range(20))
+
+
+class Lists(rw.Uniform):
+    """A method of one's own that does not give `Picks`."""
+
+    def select(self, k: int) -> Any:
+        return list(range(k))
+
+    def select_probes(self, k: int) -> Any:
+        return list(range(k))
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_what_a_lane_chooses_is_checked_as_what_a_method_chooses(history: bool) -> None:
+    mixture = (
+        rw.HIVE(pool_of(5), history=Lists(), judge="rollwise.testing.prompt_lengths:PromptLengths")
+        if history
+        else rw.Mixture(pool_of(5), lanes={"mine": (1.0, Lists())}, rails=None)
+    )
+    for choose in (mixture.ask, mixture.probe):
+        with pytest.raises(rw.ConfigError, match="Lists must choose at most . of the pool's rows 0 to 4, as Picks.of"):
+            choose(2)
+    assert mixture.metrics()["open"] == 0

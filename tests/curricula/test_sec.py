@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.curricula.families import strata as grouping
-from rollwise.curricula.families.arms import absolute_advantage, belief_sd, boltzmann
+from rollwise.curricula.families.arms import absolute_advantages, belief_sd, boltzmann
 from rollwise.testing import CurriculumConformance
 
 
@@ -84,8 +84,8 @@ def test_by_default_the_pay_is_that_of_equations_4_to_6(temperature: float, shar
 def test_equation_4_normalised_absolute_advantage_is_twice_the_standard_deviation(rewards: list[int]) -> None:
     """E|A| = 2 p (1 - p) / sqrt(p (1 - p)) = 2 sqrt(p (1 - p)); without the division 2 p (1 - p)."""
     scores, p = np.array(rewards, dtype=float), float(np.mean(rewards))
-    assert absolute_advantage(scores, normalised=True) == pytest.approx(2 * (p * (1 - p)) ** 0.5)
-    assert absolute_advantage(scores, normalised=False) == pytest.approx(2 * p * (1 - p))
+    assert absolute_advantages([scores], normalised=True)[0] == pytest.approx(2 * (p * (1 - p)) ** 0.5)
+    assert absolute_advantages([scores], normalised=False)[0] == pytest.approx(2 * p * (1 - p))
 
 
 def test_boltzmann_by_hand_and_without_overflow() -> None:

@@ -24,6 +24,12 @@ def recorded(tmp_path: Path, **options: Any) -> Any:
     return trainer
 
 
+def test_a_folder_without_a_name_is_refused() -> None:
+    """As of a variable that is not set: the run would land in the present folder."""
+    with pytest.raises(rw.ConfigError, match="a run's folder must have a name, got ''"):
+        Recorder("")
+
+
 def test_of_several_evaluation_sets_each_has_its_score(tmp_path: Path) -> None:
     sets: Any = {"all": toy_dataset(6), "easy": toy_dataset(1)}
     recorded(tmp_path, eval_dataset=sets, eval_strategy="steps", eval_steps=1, max_steps=2).train()

@@ -10,6 +10,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.progress_bar import progress_bar
 from rollwise.runs.past_columns import Columns
 from rollwise.terminal import make_console, say
 
@@ -187,18 +188,9 @@ class _Progress:
     """A bar over runs on a terminal; elsewhere a line a run."""
 
     def __init__(self, total: int, title: str = "SIMULATED") -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
         self.console, self.total, self.count, self.title = make_console(stderr=True), total, 0, title
-        columns = (
-            TextColumn(title),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}", markup=False),
-        )
-        self.bar = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
-        self.task = self.bar.add_task("runs", total=total, last="")
+        self.bar = progress_bar(self.console, note="last", disable=not self.console.is_terminal)
+        self.task = self.bar.add_task(title, total=total, last="")
 
     def __enter__(self) -> _Progress:
         self.bar.start()
@@ -211,7 +203,7 @@ class _Progress:
         """A run is there: new, or from before."""
         self.count += 1
         last = f"{method}, seed {seed}{' (was there)' if kept else ''}"
-        self.bar.update(self.task, completed=self.count, last=last)
+        self.bar.update(self.task, completed=self.count, last=last.replace("[", "\\["))
         if not self.console.is_terminal:
             self.console.print(
                 f"{self.title} {self.count}/{self.total}: {last}", markup=False, highlight=False, soft_wrap=True

@@ -60,7 +60,7 @@ for _name in sorted(CURRICULA):
 
 def curriculum_options(name: str) -> dict[str, Any]:
     """The options of the curriculum `name` with their defaults (`inspect.Parameter.empty` where one must be given)."""
-    kind = _find(name)
+    kind = CURRICULA.find(name)
     preset = {"preset": None} if issubclass(kind, Presets) else {}
     return keyword_options(kind) | preset | {"expire_after": 100, "rails": "default", "allocator": None}
 
@@ -78,7 +78,7 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     >>> type(make_curriculum("prioritized", exploration=0.25)).__name__
     'PrioritizedReplay'
     """
-    kind = _find(name)
+    kind = CURRICULA.find(name)
     known = [*curriculum_options(name), "seed", "reward_spec"]
     options = present_names(options, known)
     check_options(f"curriculum {name!r}", options, known)
@@ -86,38 +86,25 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     if preset is not None and issubclass(kind, Presets):
         options = kind.with_preset(preset, options)
     if kind is Mixture and isinstance(options.get("lanes"), dict):
-        options["lanes"] = {lane: _make_lane(lane, value) for lane, value in options["lanes"].items()}
+        options["lanes"] = {lane: _part(f"lane {lane!r}", of, "weight") for lane, of in options["lanes"].items()}
     if issubclass(kind, Composite):
-        options |= {part: _make_part(part, options[part]) for part in kind.parts if part in options}
+        options |= {part: _part(part, options[part]) for part in kind.parts if part in options}
     try:
         return kind(**options)
     except TypeError as error:
         raise ConfigError(f"curriculum {name!r}: {error}") from error
 
 
-def _make_lane(lane: str, value: Any) -> Any:
+def _part(name: str, value: Any, *beside: str) -> Any:
+    """A curriculum as a configuration has it, made, after what it must name `beside`; anything else as it is."""
     if not isinstance(value, dict):
         return value
-    if not {"weight", "curriculum"} <= set(value) <= {"weight", "curriculum", "options"}:
-        raise ConfigError(f"lane {lane!r} must have weight, curriculum and perhaps options, got {value!r}")
-    return value["weight"], _make_child(f"lane {lane!r}", value)
-
-
-def _make_part(part: str, value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if not {"curriculum"} <= set(value) <= {"curriculum", "options"}:
-        raise ConfigError(f"{part} must have curriculum and perhaps options, got {value!r}")
-    return _make_child(part, value)
-
-
-def _make_child(name: str, value: dict[str, Any]) -> Curriculum:
+    if not {*beside, "curriculum"} <= set(value) <= {*beside, "curriculum", "options"}:
+        needed = ", ".join([*beside, "curriculum"])
+        raise ConfigError(f"{name} must have {needed} and perhaps options, got {value!r}")
     options = check_mapping(f"options of {name}", value.get("options") or {})
-    return make_curriculum(value["curriculum"], **options)
-
-
-def _find(name: str) -> type[Curriculum]:
-    return CURRICULA.find(name)
+    made = make_curriculum(value["curriculum"], **options)
+    return (*(value[one] for one in beside), made) if beside else made
 
 
 __all__ = [

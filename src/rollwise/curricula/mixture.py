@@ -107,7 +107,7 @@ class Mixture(
         if k <= 0:
             return Picks.join([])
         child = self.children[name]
-        picks = child.select(k)
+        picks = child._read(child.select(k), k)
         self.record_choice(name, picks)
         believed = np.where(np.isnan(picks.predicted), child.expected(picks.slots), picks.predicted)
         return replace(picks, predicted=believed, lanes=[f"{name}/{lane}" for lane in picks.lanes])

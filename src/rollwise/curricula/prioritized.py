@@ -223,12 +223,10 @@ class PrioritizedReplay(
         self.free[slots] = False
         home = self.columns["pool"][slots]
         heap = slots[home == HEAP]
-        if len(heap):
-            self.by_priority.set(heap, 0)
+        self.by_priority.set(heap, 0)
         self.explorable.set(self._may_explore(slots, heap), 0.0)
         for pool, tree in self.untested.items():
-            if (there := slots[home == pool]).size:
-                tree.set(there, 0)
+            tree.set(slots[home == pool], 0)
 
     def release(self, slots: np.ndarray) -> None:
         self.free[slots] = True

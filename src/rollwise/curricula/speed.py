@@ -179,8 +179,7 @@ class SPEED(
 
     def hold(self, slots: np.ndarray) -> None:
         super().hold(slots)
-        if len(there := slots[self.waiting.get(slots) > 0]):
-            self.waiting.set(there, 0)
+        self.waiting.set(slots[self.waiting.get(slots) > 0], 0)
 
     def release(self, slots: np.ndarray) -> None:
         qualified = self.columns["qualified"][slots] >= 0

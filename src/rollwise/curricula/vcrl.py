@@ -130,8 +130,7 @@ class VCRL(
 
     def hold(self, slots: np.ndarray) -> None:
         super().hold(slots)
-        if len(there := slots[self.memory.get(slots) > 0]):
-            self.memory.set(there, 0)
+        self.memory.set(slots[self.memory.get(slots) > 0], 0)
 
     def release(self, slots: np.ndarray) -> None:
         super().release(slots)

@@ -90,7 +90,11 @@ def kernel_rates_of_others(rates: np.ndarray, points: np.ndarray, *, temperature
     """
     if len(rates) < 2:
         return np.full(len(rates), np.nan)
-    logits = points @ points.T / temperature
+    return _by_the_others(rates, points @ points.T / temperature)
+
+
+def _by_the_others(rates: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    """(B,) means of the others' rates (B,), each with the weight exp(logit), (B, B)."""
     np.fill_diagonal(logits, -np.inf)
     weights = np.exp(logits - logits.max(axis=0))
     return np.asarray(rates @ weights / weights.sum(axis=0))
@@ -134,14 +138,11 @@ def fitted_temperature(rates: np.ndarray, scores: np.ndarray) -> float:
     >>> round(1.0 / fitted_temperature(np.array([1.0, 1.0, 0.0, 0.0]), scores), 9)  # error (2 / (e^12 + 2))^2: none
     12.0
     """
-    others = ~np.eye(len(rates), dtype=bool)
-    spread = float(scores[others].std()) if len(rates) > 1 else 0.0
+    spread = float(scores[~np.eye(len(rates), dtype=bool)].std()) if len(rates) > 1 else 0.0
     if spread == 0.0 or len(rates) < 3 or np.ptp(rates) == 0.0:
         return spread or 1.0
     errors = np.empty(len(_TEMPERATURES))
     for i, temperature in enumerate(_TEMPERATURES):
-        logits = np.where(others, scores / (spread * temperature), -np.inf)
-        weights = np.exp(logits - logits.max(axis=0))
-        errors[i] = np.mean((rates @ weights / weights.sum(axis=0) - rates) ** 2)
+        errors[i] = np.mean((_by_the_others(rates, scores / (spread * temperature)) - rates) ** 2)
     best = int(np.argmax(errors <= errors.min() + 1e-9))
     return spread * float(_TEMPERATURES[best])

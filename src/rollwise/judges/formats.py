@@ -71,10 +71,7 @@ _REQUEST = (
     "Predict the reward variance for the next problem. The examples below show actual reward variances from recent "
     "model performance. Use them to calibrate your prediction. Put your final variance prediction inside \\boxed{}."
 )
-_REQUEST_LISTED = r"""Predict the reward variance for the next problem.
-The examples below show actual reward variances from recent model performance.
-Use them to calibrate your prediction.
-Put your final variance prediction inside \boxed{}."""
+_REQUEST_LISTED = _REQUEST.replace(". ", ".\n")
 _REQUEST_ALONE = r"""Predict the reward variance for the next problem.
 Put your final variance prediction inside \boxed{}."""
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
@@ -175,7 +172,7 @@ class DigitFormat(WordsFormat):
     choices: ClassVar[Mapping[str, float]] = {str(digit): digit * MAX_VARIANCE / 9 for digit in range(10)}
 
     def said(self, variance: float) -> str:
-        return str(round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * 9))
+        return str(_ninths(variance))
 
     def read(self, answer: str) -> float | None:
         return self.choices.get(answer[:1])
@@ -202,6 +199,11 @@ def _variance(box: str) -> float | None:
         return None
     value = float(box)
     return value if value <= MAX_VARIANCE else None
+
+
+def _ninths(variance: float) -> int:
+    """A variance in ninths of the greatest one, 0 to 9, rounded."""
+    return round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * 9)
 
 
 def _quoted(text: str) -> str:
@@ -231,7 +233,7 @@ class CompactFormat(JudgmentFormat):
     max_tokens = 4
     letters = "abcdefghij"
     steps = len(letters) - 1
-    choices: ClassVar[Mapping[str, float]] = {letter: i * MAX_VARIANCE / 9 for i, letter in enumerate("abcdefghij")}
+    choices: ClassVar[Mapping[str, float]] = {letter: i * MAX_VARIANCE / 9 for i, letter in enumerate(letters)}
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str:
         known = "".join(f"{exemplar.text}?{self.letter(exemplar.variance)}" for exemplar in exemplars)
@@ -242,7 +244,7 @@ class CompactFormat(JudgmentFormat):
 
     def letter(self, variance: float) -> str:
         """The letter nearest to a variance."""
-        return self.letters[round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * self.steps)]
+        return self.letters[_ninths(variance)]
 
 
 FORMATS: dict[str, type[JudgmentFormat]] = {

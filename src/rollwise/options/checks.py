@@ -39,7 +39,8 @@ def as_floats(given: Any) -> np.ndarray:
         return np.empty((0, 0))
 
 
-def _is_number(value: Any, *, whole: bool) -> bool:
+def is_number(value: Any, *, whole: bool = False) -> bool:
+    """Whether it is a real number, or a whole one; True and False are none, nor is a time of numpy's."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     return isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64)
 
@@ -77,7 +78,7 @@ class Range:
 
     def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
         """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
-        good = _is_number(value, whole=whole)
+        good = is_number(value, whole=whole)
         if good and self.low <= value <= self._most(whole):  # NaN is not
             good = not (self.open_low and value == self.low) and not (self.open_high and value == self.high)
             with suppress(OverflowError):  # an int that no float can hold
@@ -93,7 +94,7 @@ class Range:
         (' and at most 1e+12', ' and at most 2^53', '')
         """
         most = self._most(whole)
-        far = _is_number(value, whole=whole) and value > most >= _FAR
+        far = is_number(value, whole=whole) and value > most >= _FAR
         return f" and at most {'2^53' if most == MOST else f'{most:g}'}" if far else ""
 
     def _most(self, whole: bool) -> float:

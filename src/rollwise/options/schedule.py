@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import ConfigError
+from rollwise.options.checks import is_number
 
 _SHAPES, _CLOCKS = ("linear", "stepped"), ("steps", "tokens")
 
@@ -81,7 +82,7 @@ def _read_points(name: str, points: Any, check: Callable[[Any], Any]) -> tuple[t
         raise ConfigError(f"{name} as a schedule must be pairs such as [[0, 0.3], [200, 0.05]], got {points!r}")
     read: list[tuple[float, float]] = []
     for place, value in pairs:
-        if isinstance(place, bool) or not isinstance(place, int | np.integer) or place < 0:
+        if not is_number(place, whole=True) or place < 0:
             raise ConfigError(f"a point of the schedule {name} must be at a whole number >= 0, got {place!r}")
         if read and place <= read[-1][0]:
             raise ConfigError(f"the points of the schedule {name} must rise, got {place} after {read[-1][0]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from rollwise.simulation.items import outcome_gains
 from rollwise.simulation.log import Recorder, SimulationLog
 from rollwise.simulation.world import AnyWorld
 from rollwise.tickets import Evidence, Outcome, by_size
-from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
+from rollwise.tickets.ticket import Ticket, is_continued
 
 W = TypeVar("W", bound=AnyWorld)
 
@@ -238,12 +238,11 @@ class _Trainer(Generic[W]):
             self._tell(groups)
             self._note(row, groups)
         allocator, rewards = self.curriculum.allocator, groups.rewards
-        weight = () if allocator is None else (allocator.weight,)
         some = any(len(used) < len(own) for used, own in zip(groups.used, rewards, strict=True))
-        more: dict[str, Any] = {"used": groups.used} if some else {}
         before = self.world.success_rates(groups.slots)
         given = np.stack(rewards) if len(set(map(len, rewards))) == 1 else rewards
-        self.world.train(groups.slots, given, *weight, **more)
+        weight = "rollout" if allocator is None else allocator.weight
+        self.world.train(groups.slots, given, weight, groups.used if some else None)
         if self.curriculum.wants_feedback:
             gains = outcome_gains(before, self.world.success_rates(groups.slots), rewards, groups.advantages)
             self.curriculum.feedback({t.id: gain for t, gain in zip(groups.tickets, gains, strict=True)})
@@ -251,11 +250,7 @@ class _Trainer(Generic[W]):
     def _to_make(self, ticket: Ticket) -> int:
         """Rollouts to make of a ticket: the whole group, where its screening was made before this simulation."""
         kept = None if (own := self.screened.get(ticket.prompt_id)) is None else len(own)
-        if self.curriculum.allocator is not None:
-            screened = self.curriculum.probe_rollouts or self.group_size
-            return allotted_rollouts(ticket, self.group_size, kept=kept, screened=screened)
-        screens = self.curriculum.probe_purpose == "screen"
-        return rollouts_to_make(ticket, self.group_size, kept=kept, screens=screens)
+        return self.curriculum.to_make(ticket, self.group_size, kept=kept)
 
     def _slots(self, tickets: list[Ticket]) -> np.ndarray:
         slots = self.world.pool.slots_of([t.prompt_id for t in tickets])
@@ -274,14 +269,10 @@ class _Trainer(Generic[W]):
 
     def _evidence(self, groups: _Groups) -> Evidence:
         """Of whole groups, screenings included."""
-        k = len(groups.tickets)
         return Evidence.from_groups(
             slots=groups.slots.tolist(),
             scores=groups.rewards,
             solved=[rewards >= self.curriculum.reward_spec.threshold for rewards in groups.rewards],
             advantages=groups.advantages,
-            failed=[0] * k,
             step=[t.step for t in groups.tickets],
-            late=[False] * k,
-            probe=[False] * k,
         )

@@ -88,7 +88,7 @@ class AnyWorld(Protocol):
 
     def train(
         self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray,
-        weight: Literal["rollout", "prompt"] = ..., used: Sequence[np.ndarray] | None = ...,
+        weight: Weight = ..., used: Sequence[np.ndarray] | None = ...,
     ) -> None: ...  # fmt: skip
 
     def scores(self) -> tuple[float, np.ndarray]: ...

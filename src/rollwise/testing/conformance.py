@@ -10,6 +10,7 @@ and says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,11 @@ class CurriculumConformance(
 
     def test_unbound_until_bound_once(self) -> None:
         curriculum = self.make(seed=3)
-        for use in (lambda: curriculum.ask(1), lambda: curriculum.tell([]), curriculum.metrics, curriculum.state_dict):
+        uses: list[Callable[[], object]] = [
+            *(lambda: curriculum.ask(1), lambda: curriculum.tell([]), curriculum.metrics, curriculum.state_dict),
+            *(curriculum.mastered, lambda: curriculum.expire(["t0"]), lambda: curriculum.count_tokens(1)),
+        ]
+        for use in uses:
             with pytest.raises(UnboundError):
                 use()
         curriculum.bind(make_pool(9))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -249,12 +248,6 @@ class EngineConformance(Contract):
         assert len(raised) == len(calls)
         alone.tell([Outcome(tickets[0].id, [1, 0])])
         assert snapshot(curriculum) == snapshot(alone)  # which also says that it is free again
-
-    def _loaded(self, curriculum: Curriculum, **core: Any) -> Curriculum:
-        state = json.loads(json.dumps(curriculum.state_dict(), allow_nan=False))
-        loaded = self.make(make_pool(len(curriculum.pool)), **core)
-        loaded.load_state_dict(state)
-        return loaded
 
     @staticmethod
     def _free(curriculum: Curriculum) -> str:

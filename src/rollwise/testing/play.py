@@ -64,6 +64,12 @@ class Contract:
         """The curriculum under test; `core` may hold seed, reward_spec and expire_after."""
         raise NotImplementedError
 
+    def _loaded(self, curriculum: Curriculum, **core: Any) -> Curriculum:
+        """Another of the same prompts that goes on from the state of this one."""
+        loaded = self.make(make_pool(len(curriculum.pool)), **core)
+        loaded.load_state_dict(json.loads(json.dumps(curriculum.state_dict(), allow_nan=False)))
+        return loaded
+
 
 class Player:
     """Holds the tickets between ask and tell, and makes their rewards."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -68,8 +67,7 @@ class ProbeConformance(Contract):
         player = play(self.make(make_pool(15), seed=8), script)
         straight = player.curriculum
         probes = straight.probe(amount, n_rollouts=4)
-        resumed = self.make(make_pool(15), seed=99)
-        resumed.load_state_dict(json.loads(json.dumps(straight.state_dict(), allow_nan=False)))
+        resumed = self._loaded(straight, seed=99)
         for curriculum in (straight, resumed):
             curriculum.tell([player.outcome(t) for t in probes])
         again = [[t.prompt_id for t in curriculum.probe(15, n_rollouts=4)] for curriculum in (straight, resumed)]

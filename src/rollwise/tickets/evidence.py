@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
@@ -69,30 +69,20 @@ class Evidence:
         slots: Sequence[int],
         scores: Sequence[np.ndarray],
         solved: Sequence[np.ndarray],
-        advantages: Sequence[np.ndarray | None],
-        failed: Sequence[int],
         step: Sequence[int],
-        late: Sequence[bool],
-        probe: Sequence[bool],
-        labels: Sequence[tuple[str, ...] | None] | None = None,
-        known: Sequence[bool] | None = None,
+        advantages: Sequence[np.ndarray] = (),
     ) -> Evidence:
-        """Summarise M groups: `scores` and `solved` are M arrays (k,), `advantages` M arrays (k,) or None.
-
-        `known` (M,) is all True by default; a group that is not has its mean in place of each score.
-        """
+        """M groups that were told in time, to train on, without failures: M arrays (k,) each; no advantages if none."""
         return cls.from_flat(
             slots=slots,
             count=[len(s) for s in scores],
             scores=np.concatenate([np.empty(0), *scores]),
             solved=np.concatenate([np.empty(0), *solved]),
-            advantages=flat_advantages(advantages, scores),
-            failed=failed,
+            advantages=np.concatenate(advantages) if len(advantages) else None,
+            failed=[0] * len(scores),
             step=step,
-            late=late,
-            probe=probe,
-            labels=labels,
-            known=known,
+            late=[False] * len(scores),
+            probe=[False] * len(scores),
         )
 
     @classmethod
@@ -247,14 +237,6 @@ def by_size(groups: Sequence[np.ndarray] | np.ndarray) -> Iterator[tuple[np.ndar
     for size in sorted(set(sizes)):
         rows = [row for row, own in enumerate(sizes) if own == size]
         yield np.array(rows), np.concatenate([groups[row] for row in rows]).reshape(len(rows), size)
-
-
-def flat_advantages(advantages: Sequence[np.ndarray | None], groups: Sequence[Sized]) -> np.ndarray | None:
-    """Those of M groups one after another, NaN for a group without; None where none have any."""
-    if all(own is None for own in advantages):
-        return None
-    parts = zip(advantages, groups, strict=True)
-    return np.concatenate([np.full(len(group), np.nan) if own is None else own for own, group in parts])
 
 
 def _flags(given: Sequence[bool] | None, n: int, *, default: bool) -> np.ndarray:

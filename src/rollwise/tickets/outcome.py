@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import ConfigError, RewardError, TicketError
-from rollwise.options.checks import Range, shown
+from rollwise.options.checks import Range, is_number, shown
 
 LARGEST_ADVANTAGE = 1e12
 """The largest size of an advantage that is taken.
@@ -98,10 +98,7 @@ class RewardSpec:
 
     def __post_init__(self) -> None:
         given = (self.low, self.high) if self.solved_at is None else (self.low, self.high, self.solved_at)
-        if any(
-            not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool | np.timedelta64)
-            for value in given
-        ):
+        if not all(map(is_number, given)):
             raise ConfigError(f"RewardSpec takes numbers, got {shown(given)}")
         try:
             width = float(self.high) - float(self.low)

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rollwise.errors import RewardError
-from rollwise.options.checks import MOST, shown
+from rollwise.options.checks import MOST, is_number, shown
 from rollwise.tickets.contrast import RANDOM_LANES
-from rollwise.tickets.evidence import Evidence, flat_advantages
+from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import (
     LARGEST_ADVANTAGE,
     LearnsFrom,
@@ -99,6 +99,7 @@ def read_each(rows: Iterable[tuple[Entry, Outcome, Told]], learner: Learner, exp
     rows = sorted(rows, key=lambda row: row[0].number)
     told = [row[2] for row in rows]
     rewards = [one.rewards for one in told]
+    advantages = [np.full(len(one.rewards), np.nan) if one.advantages is None else one.advantages for one in told]
     return _checked(
         [entry for entry, _, _ in rows],
         [outcome for _, outcome, _ in rows],
@@ -106,7 +107,7 @@ def read_each(rows: Iterable[tuple[Entry, Outcome, Told]], learner: Learner, exp
         expired,
         count=list(map(len, rewards)),
         rewards=np.concatenate([np.empty(0), *rewards]),
-        advantages=flat_advantages([one.advantages for one in told], rewards),
+        advantages=np.concatenate(advantages) if any(one.advantages is not None for one in told) else None,
         known=[one.known for one in told],
         labels=[one.labels for one in told],
     )
@@ -186,7 +187,10 @@ def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:
         rewards, known = learner.spec.check(outcome.rewards, ticket.id), True
     else:
         rewards, known = _rewards_of_mean(outcome, ticket, learner.spec)
-    _check_counts(outcome, ticket, len(rewards))
+    _check_whole("failed", outcome.failed, ticket)
+    if outcome.step is not None:
+        _check_whole("step", outcome.step, ticket)
+    _check_most(len(rewards), outcome.failed, ticket)
     advantages = _read_advantages(outcome, ticket, len(rewards))
     labels = _read_labels(outcome, len(rewards))
     enough = learner.learns_from == "means" or (learner.learns_from == "advantages" and advantages is not None)
@@ -231,16 +235,8 @@ def _rewards_of_mean(outcome: Outcome, ticket: Ticket, spec: RewardSpec) -> tupl
     return rewards, True
 
 
-def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> None:
-    _check_whole("failed", outcome.failed, ticket)
-    if outcome.step is not None:
-        _check_whole("step", outcome.step, ticket)
-    _check_most(k, outcome.failed, ticket)
-
-
 def _check_whole(name: str, value: Any, ticket: Ticket) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
-    if not whole or not 0 <= value <= MOST:
+    if not is_number(value, whole=True) or not 0 <= value <= MOST:
         raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {shown(value)}")
 
 

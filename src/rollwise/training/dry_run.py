@@ -7,7 +7,6 @@ from rich.console import Console
 from rollwise.models import is_embedded, made_here
 from rollwise.models.loading import load_tokenizer
 from rollwise.models.prompt_check import check_prompts
-from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.setting import say_stop
 from rollwise.training.arguments import trainer_arguments
@@ -44,8 +43,6 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
         tokenizer, settings = load_tokenizer(config.model)
         for part in (train, *held_out.values()) if isinstance(task, OwnTask) or not made_here(config.model) else ():
             check_prompts(part["prompt"], tokenizer, settings, limit)
-    if config.profile is not None:
-        train = add_pass_rates(train, config.profile)
     check_enough(config.prompts_per_step, len(train))
     curriculum.start_from(config.model)  # a name only: no policy is loaded
     curriculum.bind(pool_from_dataset(train))

@@ -10,7 +10,6 @@ from rollwise.curricula import Curriculum
 from rollwise.gates import DynamicSampling
 from rollwise.models import is_embedded, load_policy, made_here
 from rollwise.models.prompt_check import check_prompts
-from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask
 from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
@@ -39,8 +38,6 @@ def make_trainer(
     model, tokenizer = load_policy(source, dtype=_take_dtype(arguments, config))
     for part in (train, *held_out.values()) if isinstance(task, OwnTask) or not made_here(config.model) else ():
         check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
-    if config.profile is not None:
-        train = add_pass_rates(train, config.profile)
     rewards = task.rewards
     arguments.reward_weights = rewards.weights or arguments.reward_weights
     with OptionErrors():

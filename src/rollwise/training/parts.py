@@ -14,6 +14,7 @@ from rollwise.errors import ConfigError, PoolError
 from rollwise.models import EMBEDDED, JUDGING
 from rollwise.models.loading import need
 from rollwise.options import check_options
+from rollwise.profiling import add_pass_rates
 from rollwise.sampling.eval_sets import check_aggregate
 from rollwise.tasks.base import Task, with_all_columns
 from rollwise.training.config import NO_GATE, TrainConfig
@@ -71,7 +72,9 @@ def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:
 
 
 def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dataset]]:
-    """The prompts to train on, and the sets of those held out by name, "" for the only one without; empty sets not.
+    """The prompts to train on, with a profile's pass rates, and the sets of those held out by name; empty sets not.
+
+    The name of the only set without one is "".
 
     Raises:
         ConfigError: `eval_aggregate` or `keep_best` names no set or no score.
@@ -82,7 +85,10 @@ def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dat
     check_aggregate(config.eval_aggregate, sets)
     if config.keep_best is not None:
         check_score(config.keep_best, sets, config.num_generations_eval)
-    return _table(train, task), {name: _table(records, task) for name, records in sets.items()}
+    made = _table(train, task)
+    if config.profile is not None:
+        made = add_pass_rates(made, config.profile)
+    return made, {name: _table(records, task) for name, records in sets.items()}
 
 
 def _table(records: list[dict[str, Any]], task: Task) -> Dataset:

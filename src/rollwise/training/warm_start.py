@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rollwise.errors import ConfigError
 from rollwise.models import policy_source
+from rollwise.progress_bar import progress_bar
 from rollwise.sampling.own_task import task_of
 from rollwise.tasks import Task
 from rollwise.terminal import make_console
@@ -36,13 +36,7 @@ def embedded_of(config: TrainConfig, task: Task, console: Console) -> str | Path
 
 def make_embedded(model: str, task: Task, console: Console) -> str | Path:
     """Where to load a model from; an embedded one is made, with a bar on the console, unless it is cached."""
-    columns = (
-        TextColumn("[bold]{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bar:
+    with progress_bar(console) as bar:
         warming = bar.add_task(f"warm start: {task.name}", total=None, visible=False)
         return policy_source(model, task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))
 

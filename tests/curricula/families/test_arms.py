@@ -80,16 +80,7 @@ def test_the_first_of_a_batch_are_of_all_categories(name: str) -> None:
 def test_a_group_that_differs_by_rounding_alone_earns_nothing() -> None:
     """Over their std, scores that differ in the last bit would have |A| near 1."""
     scores = np.array([0.3, 0.3 + 1e-16, 0.1 + 0.2, 0.3])
-    evidence = Evidence.from_groups(
-        slots=[0],
-        scores=[scores],
-        solved=[scores >= 1],
-        advantages=[None],
-        failed=[0],
-        step=[1],
-        late=[False],
-        probe=[False],
-    )
+    evidence = Evidence.from_groups(slots=[0], scores=[scores], solved=[scores >= 1], step=[1])
     assert pay_of(evidence, "std").tolist() == [0.0]
 
 

@@ -124,18 +124,13 @@ def belief_sd(counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, *, prio
     return np.asarray(np.sqrt(prior_sd**2 + scatter) / (1.0 + counts))
 
 
-def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
-    """Mean |A| of one group (k,), with A = r - mean(r), over std(r) if `normalised`; SEC, equations 3 and 4.
+def absolute_advantages(scores: Sequence[np.ndarray], *, normalised: bool) -> np.ndarray:
+    """Mean |A| of M groups (k,), (M,), with A = r - mean(r), over std(r) if `normalised`; SEC, equations 3 and 4.
 
-    >>> scores = np.array([1.0, 0.0, 0.0, 0.0])                 # sqrt(p (1-p)) = sqrt(3) / 4; |A| = 2 p (1-p) = 0.375
-    >>> absolute_advantage(scores, normalised=False), round(absolute_advantage(scores, normalised=True), 3)
-    (0.375, 0.866)
+    >>> scores = [np.array([1.0, 0.0, 0.0, 0.0])]               # sqrt(p (1-p)) = sqrt(3) / 4; |A| = 2 p (1-p) = 0.375
+    >>> [absolute_advantages(scores, normalised=over_std).round(3).tolist() for over_std in (False, True)]
+    [[0.375], [0.866]]
     """
-    return float(_absolute_advantages([scores], normalised)[0])
-
-
-def _absolute_advantages(scores: Sequence[np.ndarray], normalised: bool) -> np.ndarray:
-    """The same of M groups, (M,)."""
     pay = np.empty(len(scores))
     for rows, group in by_size(scores):
         pay[rows] = np.abs(group - group.mean(axis=1, keepdims=True)).mean(axis=1)
@@ -152,7 +147,7 @@ def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
     """
     if advantage == "told":
         return judged.abs_advantage
-    return np.where(judged.mixed, _absolute_advantages(judged.scores, advantage == "std"), 0.0)
+    return np.where(judged.mixed, absolute_advantages(judged.scores, normalised=advantage == "std"), 0.0)
 
 
 def check_category(category: str | Sequence[str]) -> tuple[str, ...]:

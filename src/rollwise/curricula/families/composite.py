@@ -137,7 +137,7 @@ class Composite(Curriculum):
         child = self.children[self.prober]
         child.next_ask = None if self.next_ask is None else max(1, self.part_of(self.prober, self.next_ask))
         try:
-            picks = child.select_probes(k)
+            picks = child._read(child.select_probes(k), k)
         finally:
             child.next_ask = None
         child.counters["probed"] += len(picks)

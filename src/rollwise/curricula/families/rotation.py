@@ -50,8 +50,7 @@ class _Rotation(Curriculum):
         return np.array([lane in lanes for lane in picks.lanes], dtype=bool)
 
     def hold(self, slots: np.ndarray) -> None:
-        if len(slots):
-            self.queue.set(slots, 0)
+        self.queue.set(slots, 0)
 
     def release(self, slots: np.ndarray) -> None:
         if len(slots):

@@ -105,7 +105,6 @@ class Asking(Consulting):
         n = check_whole("n", n, least=1)
         wanted = None if wanted is None else check_whole("wanted", wanted, least=1)
         n_rollouts = _check_rollouts(n_rollouts)
-        self.pool  # noqa: B018 - raises UnboundError
         step = self._begin(step)
         self.step_begun = True
         self.next_ask = wanted

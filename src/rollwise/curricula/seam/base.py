@@ -8,15 +8,15 @@ learns.
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
 from rollwise.curricula.seam.allotment import AllocatorOption, describe_allocator, read_allocator
 from rollwise.curricula.seam.exclusive import Busy, exclusive
-from rollwise.curricula.seam.rails import Rails, describe
+from rollwise.curricula.seam.rails import Rails
 from rollwise.curricula.seam.resumable import Resumable
 from rollwise.errors import ConfigError, PoolError
 from rollwise.options import Schedule, check_whole, checked, keyword_options, written
@@ -24,8 +24,6 @@ from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
 from rollwise.tickets.outcome import RewardSpec
-
-logger = logging.getLogger(__name__)
 
 CURRICULA: Registry[type[Curriculum]] = Registry("curriculum", "curricula")
 """Name -> method. A subclass of `Curriculum` with a `name` is in it once its module is imported."""
@@ -118,9 +116,9 @@ class Curriculum(Resumable):
         self.options: dict[str, Any] = {
             **{name: written(value) for name, value in given.items() if name not in self._left_out(given)},
             **(options or {}),
-            "reward_spec": describe(self.reward_spec),
+            "reward_spec": asdict(self.reward_spec),
             "expire_after": expire_after,
-            "rails": describe(self.rails),
+            "rails": None if self.rails is None else asdict(self.rails),
             **({} if self.allocator is None else {"allocator": describe_allocator(self.allocator)}),
         }
         self._pool: PromptPool | None = None

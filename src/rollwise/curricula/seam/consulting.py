@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.flow import Flow
 from rollwise.errors import TicketError
 from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
-from rollwise.options import check_whole, several, shown
+from rollwise.options import check_whole, is_number, several, shown
 
 
 class Consulting(Flow):
@@ -66,7 +64,7 @@ class Consulting(Flow):
                     f"the answer to {answer.question_id!r} has a prediction and no spread, without which its reward is "
                     "not known; give the variance of the choices about the prediction too, 0 if there is but one"
                 )
-            if answer.exemplars is not None and not isinstance(answer.exemplars, int | np.integer):
+            if answer.exemplars is not None and not is_number(answer.exemplars, whole=True):
                 raise TicketError(
                     f"exemplars of {answer.question_id!r} must be a whole number or None, got {shown(answer.exemplars)}"
                 )
@@ -109,5 +107,5 @@ class Consulting(Flow):
 
 
 def _check_share(answer: Answer, name: str, value: Any, high: float, *, needed: bool = False) -> None:
-    if (needed or value is not None) and not (isinstance(value, int | float | np.number) and 0.0 <= value <= high):
+    if (needed or value is not None) and not (is_number(value) and 0.0 <= value <= high):
         raise TicketError(f"{name} of {answer.question_id!r} must be a number in [0, {high:g}], got {value!r:.80}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -30,10 +30,14 @@ _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
     "streak": (np.int32, 0),  # +z after z groups in a row that were all solved, -z after z without contrast else
 }
 
-
+_REMEDY = "construct it with a PromptPool, call bind(pool), or hand it to a trainer, which binds it to its data set"
 _FEW_EXPIRED = 32
 _NEARLY_ALL = 0.9
 """Warn of asks without a step from this many expired tickets on, if they are this share of all that are closed."""
+
+
+class _NotYetError(UnboundError, AttributeError):
+    """So `hasattr` says no."""
 
 
 class Flow(Method):
@@ -60,15 +64,19 @@ class Flow(Method):
     def pool(self) -> PromptPool:
         """The prompts; `UnboundError` before there are any."""
         if self._pool is None:
-            raise UnboundError(
-                f"this {type(self).__name__} has no prompts yet: construct it with a PromptPool, call bind(pool), or "
-                "hand it to a trainer, which binds it to its data set"
-            )
+            raise UnboundError(f"this {type(self).__name__} has no prompts yet: {_REMEDY}")
         return self._pool
+
+    if not TYPE_CHECKING:  # which would take every name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            """Say that what is made with the prompts, as tickets and beliefs are, is not there without."""
+            if name.startswith("_") or self.__dict__.get("_pool", self) is not None:
+                return self.__getattribute__(name)  # raises what it has raised
+            raise _NotYetError(f"this {type(self).__name__} has no prompts yet, and so no {name!r}: {_REMEDY}")
 
     def _step_of(self, step: int | None) -> int:
         """The step that an `ask` with this argument is for; nothing changes."""
-        self.pool  # noqa: B018 - raises UnboundError
         least = 0 if self.owns_clock else self.step
         if step is not None:
             return check_whole("step", step, least=least)
@@ -78,21 +86,19 @@ class Flow(Method):
         """Move the clock to the step that a call is for, unless the caller is behind; that step."""
         now = self._step_of(step)
         self.counters["behind"] += now < self.step
-        freed = self._move(max(now, self.step))
-        if freed and step is None:
+        if self._move(max(now, self.step)) and step is None:
             self._warn_of_steps()
         return now
 
     def _move(self, now: int) -> int:
         """Set the clock, free what has expired, and end the step before; how many tickets expired."""
-        pool = self.pool
         self.set_clock(now)
         freed = self.ledger.expire(now)
         self._release(freed[~self.ledger.open[freed]])
         self.counters["expired"] += len(freed)
         self._settle()
         self._set_aside()
-        logger.debug("step %d: %d of %d prompts in flight", now, self.ledger.n_open, len(pool))
+        logger.debug("step %d: %d of %d prompts in flight", now, self.ledger.n_open, len(self.pool))
         return len(freed)
 
     def _warn_of_steps(self) -> None:
@@ -131,8 +137,7 @@ class Flow(Method):
                 learn_rates(self.columns, self.predictor)
             own = self.predictor is not None or self.allocator.belief == "last"
             belief = None if own else self.believed(picks.slots)
-            sizes: list[int] = allot(self.allocator, picks, n_rollouts, self.columns, belief).tolist()
-            return sizes
+            return list(allot(self.allocator, picks, n_rollouts, self.columns, belief).tolist())
         return [n_rollouts - have if have < n_rollouts else n_rollouts for have in picks.have.tolist()]
 
     def _learn(self, evidence: Evidence) -> None:
@@ -203,9 +208,9 @@ class Flow(Method):
         if self.unscored is None:
             return
         out, back = self.unscored.settle(self.step)
-        for part in (self, self.guard):
-            if part is not None:
-                part.hold(out)
+        self.hold(out)
+        if self.guard is not None:
+            self.guard.hold(out)
         self._release(back[~self.ledger.open[back]])
 
     def _hold(self, slots: np.ndarray) -> None:
@@ -251,16 +256,14 @@ class Flow(Method):
         self.step_begun = False  # whether a probe has begun the step of the next `ask`
         self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
         self.counters = dict.fromkeys(self.counted, 0)
-        before = getattr(self, "safeguards", None)
         self.safeguards = (
             Safeguards.of(
                 pool,
                 self.rails,
                 ties=TieBreaks(self.rng, self.id_hashes, self.columns),
-                columns=self.columns,
                 rotates=self.rotates,
                 measures=self.wants_probes,
-                before=before,
+                before=getattr(self, "safeguards", None),
             )
             if ledger is None
             else Safeguards()

@@ -18,7 +18,7 @@ from rollwise.errors import ConfigError
 from rollwise.rng import RngStreams
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import LearnsFrom
-from rollwise.tickets.ticket import Purpose
+from rollwise.tickets.ticket import Purpose, Ticket, allotted_rollouts, rollouts_to_make
 
 
 class Method(ABC):
@@ -75,6 +75,18 @@ class Method(ABC):
                 f"{screened} screening rollouts leave none of a group of {group_size} to be made: lower "
                 "screen_rollouts, or take larger groups"
             )
+
+    def to_make(self, ticket: Ticket, group_size: int, *, kept: int | None) -> int:
+        """Rollouts to make of a ticket to train on; see `rollouts_to_make`, and with an allocator `allotted_rollouts`.
+
+        Args:
+            ticket: the ticket.
+            group_size: of a ticket that does not say.
+            kept: rollouts of the prompt's screening that are still there; None without any.
+        """
+        if self.allocator is not None:
+            return allotted_rollouts(ticket, group_size, kept=kept, screened=self.probe_rollouts or group_size)
+        return rollouts_to_make(ticket, group_size, kept=kept, screens=self.probe_purpose == "screen")
 
     def set_rollouts(self, n: int) -> None:  # noqa: B027 - optional
         """The groups of the `ask` that begins have `n` rollouts each; not called where `ask` is not told."""

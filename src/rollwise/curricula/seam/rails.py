@@ -8,7 +8,7 @@ sampling (marin, issue 8765). The rails ask for a few prompts besides the method
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import RewardSpec
 
 OTHER, SOLVED, UNSOLVED = 0, 1, 2
 _COLUMNS = {
@@ -222,13 +221,10 @@ class Guard:
 
     def hold(self, slots: np.ndarray) -> None:
         """These slots can't be chosen."""
-        if not len(slots):
-            return
         if self.longest_unasked is not None:
             self.longest_unasked.set(slots, 0)
         for verdict, tree in self.untested.items():
-            if (there := slots[self.columns["verdict"][slots] == verdict]).size:
-                tree.set(there, 0)
+            tree.set(slots[self.columns["verdict"][slots] == verdict], 0)
 
     def release(self, slots: np.ndarray) -> None:
         """These slots can be chosen."""
@@ -290,8 +286,3 @@ class Guard:
         self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}
         self.columns["asked_at"][added] = self.tallies["asked"]
         restore_by_name(state["names"], self.names, (decode_array(state["credit"]), self.credit))
-
-
-def describe(value: Rails | RewardSpec | None) -> dict[str, Any] | None:
-    """Rails, or the range of rewards, as an option that is saved and compared."""
-    return None if value is None else asdict(value)

@@ -85,7 +85,6 @@ class Resumable(Telling):
 
         A service calls it at a fresh start, so that outcomes of a run before it are refused; see `ticket_status`.
         """
-        self.pool  # noqa: B018 - raises UnboundError
         self.ledger.incarnations.renew()
 
     @exclusive

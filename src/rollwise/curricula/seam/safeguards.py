@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -52,8 +52,7 @@ class Safeguards(NamedTuple):
         pool: PromptPool,
         rails: Rails | None,
         *,
-        ties: Callable[[np.ndarray], np.ndarray],
-        columns: Columns,
+        ties: TieBreaks,
         rotates: bool,
         measures: bool,
         before: Safeguards | None,
@@ -63,8 +62,7 @@ class Safeguards(NamedTuple):
         Args:
             pool: the prompts.
             rails: None: off.
-            ties: uint32 tie-breakers (K,) of slots (K,).
-            columns: what is remembered of each prompt: how often it was asked for.
+            ties: the tie-breakers, with what is remembered of each prompt: how often it was asked for.
             rotates: whether the method serves every prompt in turn.
             measures: whether it also rolls prompts out without training on them.
             before: the safeguards of the pool that it had before: these have warned already.
@@ -72,7 +70,7 @@ class Safeguards(NamedTuple):
         old = before or cls()
         guard = None if rails is None else Guard(rails, pool, ties=ties)
         unscored = Unscored(pool, ties=ties, sets_aside=not rotates, before=old.unscored)
-        unseen = None if measures else Unseen(columns, railed=rails is not None, before=old.unseen)
+        unseen = None if measures else Unseen(ties.columns, railed=rails is not None, before=old.unseen)
         if rotates or not pool.has_categories:
             return cls(guard, unscored, unseen=unseen)
         share = ALARM_SHARE if rails is None else rails.alarm_share

@@ -10,7 +10,7 @@ import numpy as np
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.errors import TicketError
-from rollwise.options import check_ids, check_text, shown
+from rollwise.options import check_ids, check_text, is_number, shown
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
@@ -43,7 +43,6 @@ class Telling(Asking):
                 and the method learns from each rollout's reward. Nothing has changed in either case.
             ConcurrentUseError: another call is running. Nothing has changed.
         """
-        self.pool  # noqa: B018 - raises UnboundError
         return self._take(self.ledger.check(outcomes, self._learner))
 
     @exclusive
@@ -56,7 +55,6 @@ class Telling(Asking):
             TicketError: `outcomes` is no `Outcome` and no list.
             ConcurrentUseError: another call is running. Nothing has changed.
         """
-        self.pool  # noqa: B018 - raises UnboundError
         checked, refused = self.ledger.sift(outcomes, self._learner)
         return TellReport(self._take(checked), refused)
 
@@ -112,7 +110,7 @@ class Telling(Asking):
         if not isinstance(gains, Mapping):
             raise TicketError(f"feedback takes a mapping of ticket ids to gains, got {shown(gains)}")
         for ticket_id, gain in gains.items():
-            if not (isinstance(gain, int | float | np.integer | np.floating) and abs(gain) < 1e300):
+            if not (is_number(gain) and abs(gain) < 1e300):
                 raise TicketError(f"the gain of ticket {ticket_id!r} must be a finite number, got {shown(gain)}")
             if ticket_id not in self.awaiting:
                 raise TicketError(
@@ -136,7 +134,6 @@ class Telling(Asking):
             of the oldest, when 65,536 more have expired, "told". "foreign": issued by another incarnation, see
             `load_state_dict`. "unknown": no such id.
         """
-        self.pool  # noqa: B018 - raises UnboundError
         return self.ledger.status(ticket_id)
 
     def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
@@ -149,7 +146,7 @@ class Telling(Asking):
             ConfigError: `prompt_id` is no text.
         """
         if prompt_id is None:
-            return self.ledger.open_tickets() if self.pool else []
+            return self.ledger.open_tickets()
         (slot,) = self.pool.slots_of([check_text("prompt_id", prompt_id)]).tolist()
         ticket = self.ledger.open_ticket_of(slot)
         return [] if ticket is None else [ticket]

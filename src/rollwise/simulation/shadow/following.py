@@ -179,16 +179,11 @@ def _evidence(log: RunLog, step: int, threshold: float) -> Evidence:
     counts = np.zeros((len(slots), len(log.levels)), dtype=np.int64)
     np.add.at(counts, of, log.counts[here])
     scores = [np.repeat(log.levels, row) for row in counts]
-    n = len(slots)
     return Evidence.from_groups(
         slots=slots.tolist(),
         scores=scores,
         solved=[group >= threshold for group in scores],
-        advantages=[None] * n,
-        failed=[0] * n,
-        step=[step] * n,
-        late=[False] * n,
-        probe=[False] * n,
+        step=[step] * len(slots),
     )
 
 

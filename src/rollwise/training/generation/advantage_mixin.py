@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,11 +18,7 @@ from rollwise.training.generation.advantages import (
     prompt_weights,
     scale_advantages,
 )
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
+from rollwise.training.generation.trl_trainer import TrlTrainer
 
 
 class AdvantageMixin(TrlTrainer):

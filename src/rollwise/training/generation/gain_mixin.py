@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +11,8 @@ from transformers import TrainerCallback
 
 from rollwise.curricula import Curriculum
 from rollwise.training.generation.advantages import prompt_weights
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
+from rollwise.training.generation.merging import in_loss
+from rollwise.training.generation.trl_trainer import TrlTrainer
 
 
 class GainMixin(TrlTrainer):
@@ -46,7 +43,7 @@ class GainMixin(TrlTrainer):
 
     def _ratios(self, output: dict[str, Any]) -> torch.Tensor:
         """(B,) probability of each rollout after the step over that before it, to the power of 1 / tokens."""
-        mask = output["completion_mask"] * output.get("tool_mask", 1)
+        mask = in_loss(output)
         ids = torch.cat([output["prompt_ids"], output["completion_ids"]], dim=1)
         attention = torch.cat([output["prompt_mask"], output["completion_mask"]], dim=1)
         with torch.no_grad():

@@ -13,7 +13,7 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.tickets.ticket import Ticket, allotted_rollouts, check_sizes, is_continued, rollouts_to_make
+from rollwise.tickets.ticket import Ticket, check_sizes, is_continued
 from rollwise.training.generation.consultation import Consultation
 from rollwise.training.generation.groups import Groups, Probe
 from rollwise.training.generation.messages import Call, Chosen, Inquiry, Judgment, Kept, Order, share_of
@@ -166,10 +166,7 @@ class Generation:
         if ticket.purpose != "train":
             return ticket.n_rollouts or self.group
         kept = None if (one := self.kept.get(ticket.prompt_id)) is None else one.call.n
-        if self.curriculum.allocator is not None:
-            screened = self.curriculum.probe_rollouts or self.group
-            return allotted_rollouts(ticket, self.group, kept=kept, screened=screened)
-        return rollouts_to_make(ticket, self.group, kept=kept, screens=self.curriculum.probe_purpose == "screen")
+        return self.curriculum.to_make(ticket, self.group, kept=kept)
 
     def _goes_on(self, ticket: Ticket) -> bool:
         """Whether its group begins with kept rollouts of a screening."""

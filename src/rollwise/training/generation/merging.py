@@ -78,7 +78,7 @@ def merge(
     """
     chosen = torch.tensor(list(rows), dtype=torch.long, device=rounds[0]["completion_ids"].device)
     joined = {name: _stack([r[name] for r in rounds], name, pad_token)[chosen] for name in rounds[0]}
-    count = _in_loss(joined).sum() if counted else None
+    count = in_loss(joined).sum() if counted else None
     mine = {name: tensor[share] for name, tensor in joined.items()}
     prompt = _needed(mine["prompt_mask"].flip(1), multiple_of)
     width, needed = mine["completion_ids"].shape[1], _needed(mine["completion_mask"], multiple_of)
@@ -111,9 +111,10 @@ def _stack(parts: list[torch.Tensor], name: str, pad_token: int) -> torch.Tensor
     return torch.cat(padded)
 
 
-def _in_loss(output: Output) -> torch.Tensor:
-    mask: torch.Tensor = output["completion_mask"]
-    return mask * output["tool_mask"] if "tool_mask" in output else mask
+def in_loss(output: Output) -> torch.Tensor:
+    """(B, T) 1 on the tokens that are trained on: those of completions, without padding and tools' results."""
+    mask: torch.Tensor = output["completion_mask"] * output.get("tool_mask", 1)
+    return mask
 
 
 def _needed(mask: torch.Tensor, multiple_of: int | None) -> int:

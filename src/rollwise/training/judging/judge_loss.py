@@ -34,10 +34,6 @@ class JudgeBatch:
     old_logps: torch.Tensor | None = None
     prefix: torch.Tensor | None = None
 
-    def state(self) -> dict[str, Any]:
-        """For `torch.save`."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBatch:
@@ -58,18 +54,19 @@ class ExpectedBatch:
     weights: torch.Tensor
     prefix: torch.Tensor | None = None
 
-    def state(self) -> dict[str, Any]:
-        """For `torch.save`."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 def tokens_of(batch: JudgeBatch | ExpectedBatch) -> torch.Tensor:
     """How many tokens a batch's rows have: the common beginning in each of them, padding in none."""
     return batch.mask.sum() + len(batch.ids) * (0 if batch.prefix is None else len(batch.prefix))
 
 
+def state_of(batch: JudgeBatch | ExpectedBatch | None) -> dict[str, Any] | None:
+    """For `torch.save`."""
+    return None if batch is None else {name: getattr(batch, name) for name in batch.__slots__}
+
+
 def batch_of(state: Mapping[str, Any] | None) -> JudgeBatch | ExpectedBatch | None:
-    """What `state` gave."""
+    """What `state_of` was of."""
     if state is None:
         return None
     return ExpectedBatch(**state) if "tokens" in state else JudgeBatch(**state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +14,9 @@ from rollwise.curricula.metis import judge_reward
 from rollwise.judges import Lesson
 from rollwise.models.flops import Compute
 from rollwise.models.loading import checkpoints_activations
+from rollwise.training.generation.merging import in_loss
 from rollwise.training.generation.messages import Judgment
+from rollwise.training.generation.trl_trainer import TrlTrainer
 from rollwise.training.judging.judge_loss import (
     ExpectedBatch,
     JudgeBatch,
@@ -25,11 +27,6 @@ from rollwise.training.judging.judge_loss import (
     tokens_of,
 )
 from rollwise.training.judging.shared_prefix import common_prefix, last_logits
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
 
 _WORTH_IT = 16
 """Contexts that begin with as many tokens alike are read once as far as that; another forward pass costs time too."""
@@ -152,7 +149,7 @@ class LessonMixin(TrlTrainer):
     def _policy_scale(self) -> float:
         """What this generation's policy loss is, as a multiple of METIS's equation 2; the same on every rank."""
         loss_type = getattr(self, "loss_type", "rloo")
-        tokens = [_tokens_in_loss(inputs) for inputs in self._buffered_inputs]
+        tokens = [in_loss(inputs).sum(dim=1) for inputs in self._buffered_inputs]
         parts = scale_parts(loss_type, tokens, longest=self.max_completion_length)
         ours, units = self.accelerator.reduce(parts, reduction="sum").tolist()
         scale = ours / units if units else 1.0 / self.max_completion_length  # no token is trained on: any will do
@@ -166,9 +163,3 @@ class LessonMixin(TrlTrainer):
             return expected_loss(self._choice_logps(model, batch.ids, batch.mask, batch.tokens, batch.prefix), batch)
         logps = self._answer_logps(model, batch)
         return clipped_loss(logps, batch, low=1 - self.epsilon_low, high=1 + self.epsilon_high)
-
-
-def _tokens_in_loss(inputs: dict[str, Any]) -> torch.Tensor:
-    """(B,) how many tokens of each rollout of a micro-batch are trained on."""
-    mask: torch.Tensor = inputs["completion_mask"]
-    return (mask * inputs["tool_mask"] if "tool_mask" in inputs else mask).sum(dim=1)

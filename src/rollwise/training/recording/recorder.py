@@ -76,6 +76,8 @@ class Recorder(TrainerCallback):
         same_run: bool = False,
         judgments_per_step: int = 8,
     ) -> None:
+        if folder == "":  # as of a variable that is not set: it would be the present folder
+            raise ConfigError("a run's folder must have a name, got ''; leave out run=... for none")
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(folder)
         self.evaluate_first = evaluate_first
         self.same_run = same_run

@@ -15,7 +15,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.runs.log_ends import write_record
 from rollwise.state import load_state, save_state, writing
 from rollwise.training.generation.messages import Screened
-from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of
+from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of, state_of
 from rollwise.training.trainer.checkpoint import (
     checkpoints,
     clear,
@@ -111,7 +111,7 @@ class CheckpointMixin(KeepBestMixin):
                 rank = self.accelerator.process_index
                 torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=rank))
                 if self._judge_batches:
-                    states = [None if batch is None else batch.state() for batch in self._judge_batches]
+                    states = list(map(state_of, self._judge_batches))
                     torch.save(states, folder / _JUDGMENTS.format(rank=rank))
             self.accelerator.wait_for_everyone()
             self._on_main(lambda: self._seal(folder, midway=midway))
@@ -236,8 +236,7 @@ class CheckpointMixin(KeepBestMixin):
                         f"is {value}; resume with the same, or from another checkpoint"
                     )
             self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
-            judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
-            self._judge_batches = [batch_of(state) for state in judgments]
+            self._judge_batches = [batch_of(one) for one in self._load_own(Path(checkpoint) / _JUDGMENTS, [])]
         self._on_main(lambda: put_aside_after(Path(checkpoint), Path(self.args.output_dir)))
 
     def _load_curriculum(self, state: Mapping[str, Any], checkpoint: Path) -> None:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from rollwise.curricula import Curriculum
 from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.runs.evaluations import EvaluationSet
 from rollwise.sampling.eval_sets import MEAN, aggregate, check_aggregate
 from rollwise.training.generation.isolation import attributes_set, isolated_rng
+from rollwise.training.generation.trl_trainer import TrlTrainer
 from rollwise.training.recording.phases import EVALUATION, Phases
 from rollwise.training.trainer.dataset import evaluation_set
 from rollwise.training.trainer.set_results import RowOrder, SetResults
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
-
 
 END_PREFIX = "eval_end"
 """What the larger evaluation at the end of a run is called in transformers' metrics."""
@@ -79,10 +74,8 @@ class EvaluationMixin(TrlTrainer):
             self._orders[name].rows = []  # of the evaluation before; a stream has none
         self.results[name] = SetResults(self.num_generations_eval, own=self._own_name(given))
         try:
-            with ExitStack() as stack:
-                for context in (self.phases.phase(EVALUATION), self._at_its_temperature()):
-                    stack.enter_context(context)
-                stack.enter_context(isolated_rng(self.args.seed + self.accelerator.process_index))
+            seed = self.args.seed + self.accelerator.process_index
+            with self.phases.phase(EVALUATION), self._at_its_temperature(), isolated_rng(seed):
                 metrics: dict[str, float] = super().evaluate(*args, **kwargs)
         finally:
             self.evaluated_set = outer
@@ -137,22 +130,17 @@ class EvaluationMixin(TrlTrainer):
             scores = {name: one.scores for name, one in self.results.items()}
             self.together = aggregate(scores, sizes, self.eval_aggregate)
 
-    @contextmanager
-    def _at_its_temperature(self) -> Iterator[None]:
+    def _at_its_temperature(self) -> AbstractContextManager[None]:
         """Inside, generation samples at `eval_temperature`; at 0 it is greedy."""
         if self.eval_temperature is None:
-            yield
-            return
+            return nullcontext()
         if (vllm := getattr(self, "vllm_generation", None)) is not None:
-            with attributes_set(vllm, temperature=self.eval_temperature):
-                yield
-            return
+            return attributes_set(vllm, temperature=self.eval_temperature)
         greedy = self.eval_temperature == 0
         new = {"do_sample": not greedy, "temperature": 1.0 if greedy else self.eval_temperature}
         config = copy.deepcopy(self.generation_config)
         config.update(**new)
-        with attributes_set(self, generation_config=config, generation_kwargs={**self.generation_kwargs, **new}):
-            yield
+        return attributes_set(self, generation_config=config, generation_kwargs={**self.generation_kwargs, **new})
 
     def _get_eval_sampler(self, eval_dataset: Any) -> Any:
         """TRL's, noting in which order the rows are evaluated."""

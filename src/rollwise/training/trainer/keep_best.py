@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
@@ -17,11 +17,7 @@ from rollwise.errors import ConfigError
 from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.options import did_you_mean
 from rollwise.state import write_atomically
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
+from rollwise.training.generation.trl_trainer import TrlTrainer
 
 logger = logging.getLogger(__name__)
 

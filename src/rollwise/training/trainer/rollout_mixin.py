@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -76,10 +76,8 @@ class RolloutMixin(AdvantageMixin):
         """The trainer's attributes to be set otherwise during one call."""
         settings: dict[str, Any] = {"num_generations": n}
         if self._batch_scale:  # it is done over what is trained on
-            name, off = (
-                ("scale_rewards", "none") if self._batch_scale == "batch-std" else ("normalize_advantages", False)
-            )
-            settings[name] = off
+            std = self._batch_scale == "batch-std"
+            settings |= {"scale_rewards": "none"} if std else {"normalize_advantages": False}
         if purpose in ("measure", "oracle"):
             # Nobody needs the log-probabilities of what is not trained on. TRL computes none for a generation of one
             # optimiser step.
@@ -90,15 +88,12 @@ class RolloutMixin(AdvantageMixin):
             settings["num_iterations"] = self.args.gradient_accumulation_steps + 1
         return settings
 
-    @contextmanager
-    def _quiet(self, quiet: bool) -> Iterator[None]:
+    def _quiet(self, quiet: bool) -> AbstractContextManager[None]:
         """Inside, if `quiet`, what the trainer notes for its logs goes nowhere; its count of tokens goes on."""
         if not quiet:
-            yield
-            return
+            return nullcontext()
         nowhere: dict[str, Any] = {mode: defaultdict(list) for mode in self._metrics}
-        with attributes_set(self, _metrics=nowhere, _logs=copy.deepcopy(self._logs)):
-            yield
+        return attributes_set(self, _metrics=nowhere, _logs=copy.deepcopy(self._logs))
 
     @contextmanager
     def _as_one_call(self, weights: list[int]) -> Iterator[None]:

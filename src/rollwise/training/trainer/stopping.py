@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from rollwise.errors import ConfigError
 from rollwise.models.decoding.stop_texts import StopTexts
 from rollwise.training.generation.isolation import attributes_set
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
+from rollwise.training.generation.trl_trainer import TrlTrainer
 
 
 class StopMixin(TrlTrainer):

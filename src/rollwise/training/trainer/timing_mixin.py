@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from accelerate.utils import gather_object
 
 from rollwise.models.flops import Compute, FlopsPerToken, Use
+from rollwise.training.generation.trl_trainer import TrlTrainer
 from rollwise.training.recording.phases import Phases
 from rollwise.training.trainer.environments import generated_lengths
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
 
 
 class TimingMixin(TrlTrainer):

@@ -80,7 +80,7 @@ class PromptJudged(JudgeHolder, Composite):
 
     def select(self, k: int) -> Picks:
         wanted = min(self.part_of(_HISTORY, k), int(np.count_nonzero(self.free)))
-        candidates = self.history.select(wanted)
+        candidates = self.history._read(self.history.select(wanted), wanted)
         self.history.mark(candidates)
         self.hold(candidates.slots)
         rows = self.keep(self._measure(candidates.slots), min(k, len(candidates)))
