@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import rollwise as rw
+from rollwise.allocators import allocator_options
 from rollwise.cli.commands import COMMANDS, SUBCOMMANDS, parser_of
 from rollwise.cli.formatting import underscored
+from rollwise.gates import gate_options
+from rollwise.tasks import task_options
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,7 +40,7 @@ def options_of(name: str, subcommand: str | None) -> frozenset[str]:
 
 
 def known(option: str, options: frozenset[str]) -> bool:
-    """Whether it is an option, or a key of one that holds several (`--curriculum_options.uniform`)."""
+    """Whether it is an option, or a key of one that holds several (`--curriculum_options.optimism`)."""
     parts = option.split(".")
     return any(".".join(parts[:n]) in options for n in range(len(parts), 0, -1))
 
@@ -44,6 +48,20 @@ def known(option: str, options: frozenset[str]) -> bool:
 def test_there_are_commands_to_read() -> None:
     assert len(COMMAND_LINES) > 100
     assert {name for name, _ in COMMAND_LINES} >= {"README.md", "docs/tutorial.md", "docs/howto/past-rollouts.md"}
+
+
+def test_the_options_of_parts_that_the_help_of_train_shows_are_options() -> None:
+    """Of the defaults, or where there is none, of what the pages show. `--curriculum_options.uniform` was refused."""
+    parts = {
+        "curriculum": rw.curricula.curriculum_options("recommended"),
+        "gate": gate_options("mixed"),
+        "allocator": allocator_options("knapsack"),
+        "task": task_options("countdown"),
+    }
+    text = parser_of("train").format_help()
+    for part, options in parts.items():
+        (name,) = re.findall(rf"--{part}_options\.(\w+) ", text)
+        assert name in options, part
 
 
 @pytest.mark.parametrize(("page", "line"), COMMAND_LINES)

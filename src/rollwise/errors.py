@@ -51,7 +51,7 @@ class StateError(RollwiseError, ValueError):
 
 
 class StateFileError(StateError, RuntimeError):
-    """A state file is missing, torn, altered, or not one of ours."""
+    """A state file is missing, torn, altered, or not written by rollwise."""
 
 
 class SilentNoOpError(RollwiseError, RuntimeError):

@@ -1,4 +1,4 @@
-"""How many rollouts each prompt of a batch gets, of a budget for all of them. Needs numpy alone."""
+"""Allocators divide a batch's rollouts among its prompts. Needs numpy alone."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from rollwise.allocators.knapsack import beta_moment
 
 
 class HitUtility(Allocator):
-    """Gives each rollout where E[p (1-p)^l] is greatest, l the rollouts that the prompt has: its first success.
+    """Gives each rollout to the prompt most likely to succeed with it first: greatest E[p (1-p)^l] after l rollouts.
 
     Ours, after HORA (arXiv 2605.07114), which `Hora` has as its paper. There, pilot rollouts come first, and the
     expectation is over Beta(1, 1) with their outcomes. Here it is over the curriculum's belief, and l counts all

@@ -12,7 +12,7 @@ from rollwise.options import Count
 
 
 class Hora(InRounds):
-    """Makes pilots of every prompt, then gives each further rollout to where a first success is most likely.
+    """Makes pilots of every prompt, then gives each further rollout to the prompt most likely to succeed with it first.
 
     HORA, arXiv 2605.07114, for pass@K. By its abstract it maximises the sum over prompts of the chance that one of
     their further rollouts is right, under a uniform prior, and leaves the estimator alone; that pilots come first, and

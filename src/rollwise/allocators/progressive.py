@@ -11,7 +11,7 @@ from rollwise.options import Count, InnerShare
 
 
 class Progressive(InRounds):
-    """Makes m rollouts of every prompt, then 1 / alpha times as many of the fraction alpha that varies the most, ...
+    """Rolls out every prompt, then in rounds the fraction alpha whose rewards vary most, 1 / alpha times as often.
 
     VIGOR, arXiv 2607.22002. We could not read the paper beyond its abstract, nor find its code; rule and defaults are
     those of two accounts of the whole paper, which agree. Each round takes the groups whose rewards so far vary the

@@ -12,7 +12,7 @@ from rollwise.options import Count, Share
 
 
 class ReinforceAda(InRounds):
-    """Makes rounds of 8 rollouts of each prompt until it has enough right and wrong ones; few of all are trained on.
+    """Makes rounds of 8 rollouts of each prompt until it has enough right and wrong ones, and trains on a few of them.
 
     Reinforce-Ada, arXiv 2510.04996, as its Algorithm 1 and its release have it. n = `num_generations` (there 4)
     rollouts of each prompt are trained on, half right and half wrong where there are as many, the first made first.

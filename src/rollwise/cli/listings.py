@@ -43,10 +43,10 @@ class Listing:
             description=f"List the {self.what}, or one of them with its options: built in, or installed by a package."
         )
         parser.add_argument(
-            "name", nargs="?", type=str, help="one of them; one of your own is package.module:Name or file.py:Name"
+            "name", nargs="?", type=str, help="the name of one; your own is package.module:Name or file.py:Name"
         )
         if self.kinds is CURRICULA:
-            parser.add_argument("--markdown", action="store_true", help="the whole of docs/methods.md")
+            parser.add_argument("--markdown", action="store_true", help="print the page docs/methods.md")
         return parser
 
     def run(self, options: Namespace) -> int:

@@ -28,11 +28,10 @@ class PilotCommit(
     prompt with `low` <= pass rate <= `high` wait in the buffer; `ask` draws from it at random, and gives the rest of
     the groups (lane `continue`), which are trained on with their pilots. Rounds of pilots go on until a batch waits.
 
-    - Every step makes one round of pilots, also where a batch waits already. A round may come in several calls.
+    - Every step makes one round of pilots, even if a batch waits already. A round may come in several calls.
     - Pilots wait `max_age` steps at most; then their prompt is an ordinary one again. Those of a step's own rounds may
       be drawn in it; the release draws before it adds them. It also empties the buffer after each epoch, ours does not.
-    - A prompt that leaves the pool has no pilots more. `ask` gives it when there is no other, so that it never fails
-      for want of prompts.
+    - A prompt that left the pool gets no more pilots. `ask` gives it only if there is no other prompt.
     - A batch that the rounds don't fill has prompts without a pilot (lane `unscreened`), as with `SPEED`; the release
       stops with an error. Its option to train on some of the pilots only (off by default) is left out.
 

@@ -26,7 +26,7 @@ class Selector(
     paper="composition: any estimator, acquisition and draw",
     needs="nothing",
 ):
-    """Scores every prompt by what is believed of it, and draws by score.
+    """Scores every prompt by a belief about it, and draws by score.
 
     Args:
         pool: any prompts.
@@ -36,8 +36,8 @@ class Selector(
         forgetting: of a belief, how much of it is given up each step; of an average, the weight of the new observation.
         acquisition: what is sought: "variance" (of a rollout's score: what a group is expected to teach), "target" (a
             mean score near a half), "uncertainty" (of the belief), or a function of mean, uncertainty and variance,
-            (N,) each, to scores (N,) >= 0, which must be finite unless `draw` is "top". It is tried out when the
-            prompts are known, so that one that gives anything else is refused before there is a state to harm.
+            (N,) each, to scores (N,) >= 0, which must be finite unless `draw` is "top". It is tried once
+            when the prompts are known, and refused if it gives anything else.
         sampling: "mean" scores the belief's mean; "thompson" a mean drawn from it, whose variance is p(1-p).
         draw: "top", "proportional" or "softmax"; see `Ranked`.
         temperature: temperature of the draw "softmax".

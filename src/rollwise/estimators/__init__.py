@@ -1,4 +1,4 @@
-"""What we believe about a prompt."""
+"""Beliefs about a prompt."""
 
 from rollwise.estimators.adaptation import Adaptation, drift_share
 from rollwise.estimators.average import AverageBelief, ema

@@ -1,4 +1,4 @@
-"""What a run achieved: reading a run's folder, and the field's measures of it. Needs numpy alone."""
+"""Reads a run's folder and computes the field's measures of it. Needs numpy alone."""
 
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison

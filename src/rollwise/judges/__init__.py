@@ -1,4 +1,4 @@
-"""Judges: what predicts how a prompt will fare before any rollout. The policy itself, a value model, or your own."""
+"""Judges predict a prompt's outcome before any rollout: the policy itself, a value model, or your own."""
 
 from rollwise.judges.asking import ExemplarChoice, InContextJudge, spread_out
 from rollwise.judges.base import MAX_VARIANCE, Judge, Measure, Predicts, Prompts

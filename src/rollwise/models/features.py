@@ -81,7 +81,7 @@ def add_features(
     `BOTS(implicit="kernel")`, `DOTS`, `SEC(clusters=...)`, the allocator `vip`.
 
     Raises:
-        ConfigError: neither of the two, no column `prompt`, or it has such a column already.
+        ConfigError: `rows` is neither of the two, has no column `prompt`, or has such a column already.
     """
     names = list(rows.columns) if isinstance(rows, PromptPool) else getattr(rows, "column_names", None)
     if not isinstance(names, list) or not hasattr(rows, "__len__"):

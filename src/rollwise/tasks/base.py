@@ -48,8 +48,8 @@ class Task(Declared, ABC):
     keyword-only arguments of `__init__`, which are checked before it runs and listed by the commands.
 
     Attributes:
-        clean_first: Of the demonstrations of a warm start the share, the first, that are shown without errors. Above 0
-            for a task whose answers are long enough that errors hide from a policy how they are found.
+        clean_first: The share of a warm start's demonstrations, the first ones, that are shown without errors. Above 0
+            for tasks with answers so long that errors hide how they are found.
         text_style: The value of the option `style` for a pretrained model, where none is given; "" for the default.
     """
 

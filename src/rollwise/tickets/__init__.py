@@ -1,4 +1,4 @@
-"""Tickets, the outcomes of their rollouts, and what these say."""
+"""Tickets, the outcomes of their rollouts, and the evidence in them."""
 
 from rollwise.tickets.contrast import Contrast
 from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence, by_size

@@ -81,7 +81,7 @@ def outcomes_of(told: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class RewardSpec:
-    """The range of raw rewards, and from where on a rollout counts as solved.
+    """The range of raw rewards, and the least reward with which a rollout is solved.
 
     Attributes:
         low: the least reward.

@@ -49,7 +49,7 @@ class TrainConfig(OwnData):
             write judgments too, which METIS needs. Else a folder or hub id of any causal language model of
             transformers. Its weights are trained in float32, as in TRL; with `peft` they keep their precision.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
-        curriculum_options: The method's own options, for example `--curriculum_options.uniform 0.5`.
+        curriculum_options: The method's own options, for example `--curriculum_options.optimism 2`.
         gate: The rule that decides which groups are trained on; "none" trains on all of them. Further prompts are
             rolled out in place of rejected groups. `rollwise gates` lists them with their options.
         gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
@@ -63,8 +63,8 @@ class TrainConfig(OwnData):
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They override the options here.
         steps: Optimiser steps in all.
-        max_hours: Stop after the step in which the run has trained for this many hours, evaluations not counted; what a
-            resumed run trained before counts.
+        max_hours: Stop after the step in which the run has trained for this many hours, evaluations not counted.
+            After a resume, the hours before it count too.
         token_budget: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
         prompts_per_step: Prompts that are rolled out for each optimiser step, or with `mini_batch_prompts` for several.

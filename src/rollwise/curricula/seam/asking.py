@@ -46,10 +46,10 @@ class Asking(Consulting):
 
         Args:
             n: how many prompts.
-            step: the training step they are for. By default one more than the last, and never less than the last; once
-                `advance` was called, the clock's step, and a smaller one is served as well, see there.
-            n_rollouts: how many rollouts make a group, those of a screening before included; what is left of them to
-                make is written on the tickets: all of them, where the screening had as many, or more.
+            step: the training step they are for. By default one more than the last; a step before the last is refused.
+                Once `advance` was called, by default the clock's step; a step before it is served, see `advance`.
+            n_rollouts: rollouts of a group, those of an earlier screening included. A ticket's `n_rollouts` is how many
+                are left to make: all of them, if the screening had as many or more.
             exclude: ids of prompts that may not be chosen this time.
             short: "raise": raise where fewer than `n` are eligible; "allow": give those.
 

@@ -50,11 +50,11 @@ class Curriculum(Resumable):
         rails: what every batch guarantees, whatever the method believes: "on" (`Rails()`), "off" or None, a `Rails`, or
             a mapping of its attributes. By default on for `EmpiricalBayes`, `Recommended`, `Selector`, `Mixture` and
             `Nested`, off for all others, as the papers have none.
-        allocator: gives each ticket its own number of rollouts, `n_rollouts` on the average: a name in `ALLOCATORS`, a
+        allocator: gives each ticket its own number of rollouts, `n_rollouts` on average: a name in `ALLOCATORS`, a
             mapping with `name` and its options, or an `Allocator`; None: all have `n_rollouts`.
 
     A subclass declares its options as keyword-only arguments of its `__init__`, which are checked before it runs and
-    saved (`rollwise.options`); those that are no plain values it passes on as `options`. It makes everything that
+    saved (`rollwise.options`); it passes options that are not plain values on as `options`. It makes everything that
     changes in `build`, and implements `select`, `observe`, `hold` and `release`.
     """
 

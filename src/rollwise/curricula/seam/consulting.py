@@ -21,7 +21,7 @@ class Consulting(Flow):
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:
         """What the policy should be asked before `ask(n)`; nothing, unless the method chooses by a model's judgment.
 
-        Have the present policy answer, `advise`, then `ask`. Who does not gets the fallback that the method documents.
+        Have the present policy answer, `advise`, then `ask`. Without answers the method uses its documented fallback.
 
         Args:
             n: how many prompts will be asked for.

@@ -42,14 +42,14 @@ class Rails:
 
     Attributes:
         at_most: the rails never take more than this share of the prompts asked.
-        explore: share of the prompts asked that are simply those not asked for the longest time.
+        explore: share of the prompts asked for that are those not asked for the longest time.
         retest_every: steps between retests of prompts whose last group was all solved, or all unsolved.
         retest_solved: how many of the former each time, the longest untested first.
         retest_unsolved: how many of the latter.
         category_share: every category gets at least this fraction of what uniform sampling would give it; what one
-            batch did not give it, the next ones do. Needs the column `category`, and is idle without.
-        alarm_share: a category is starved to which the method itself gives less than this fraction of it, see
-            `starvation`: the rails keep such a category in, but the method believes nothing good of it.
+            batch did not give it, the next ones do. Does nothing without a column `category`.
+        alarm_share: a category is starved if the method itself, without the rails, gives it less than this fraction of
+            what uniform sampling would; see `starvation`.
         starved_after: a prompt not asked for while uniform sampling would have asked for it this many times, and not
             solved when last seen, counts as starved in the metrics.
 

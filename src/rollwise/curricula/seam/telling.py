@@ -130,8 +130,8 @@ class Telling(Asking):
         """What has become of a ticket.
 
         Returns:
-            "open": in flight. "told": also where its prompt has left the pool. "expired": it may still be told, late;
-            of the oldest, when 65,536 more have expired, "told". "foreign": issued by another incarnation, see
+            "open": in flight. "told": also where its prompt has left the pool. "expired": it may still be told, late
+            (when 65,536 more have expired, the oldest count as "told"). "foreign": issued by another incarnation, see
             `load_state_dict`. "unknown": no such id.
         """
         return self.ledger.status(ticket_id)

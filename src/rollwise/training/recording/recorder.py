@@ -55,16 +55,15 @@ class Recorder(TrainerCallback):
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
     when the next step begins. `evaluations.jsonl` has a line for each evaluation and set, with each prompt's results;
     `prompts.jsonl` one for each prompt, from when it is first asked for; `judgments.jsonl` a sample of the policy's
-    judgments, where it is asked for them. `rewards.json` has the curriculum's `RewardSpec`, so that who reads the
-    folder knows what counts as solved, `pool.json` the data set in numbers. `config.yaml` and `model.json` say what
-    was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there (`rollwise train` does).
-    On ranks other than 0 it does nothing.
+    judgments, if it is asked for them. `rewards.json` has the curriculum's `RewardSpec`, which says what counts as
+    solved, `pool.json` the data set in numbers. `config.yaml` and `model.json` say what was trained, how and on what,
+    unless there is a `config.yaml` of another kind (`rollwise train` writes one). Ranks other than 0 write nothing.
 
     Args:
         folder: where to write: a path, or a `RunFolder`.
         evaluate_first: evaluate before the first step of a new run.
-        same_run: what is logged in the folder is of this run, also where that begins anew, and the caller holds the
-            folder's lock; else it is put aside then, and the lock is held while it trains.
+        same_run: whether the folder's logs are of this run even if the run begins anew, and the caller holds the
+            folder's lock. If not, such logs are put aside, and the recorder holds the lock while it trains.
         judgments_per_step: judgments of a generation that are written to `judgments.jsonl`, at most; 0 for none.
     """
 
@@ -208,8 +207,8 @@ class Recorder(TrainerCallback):
     ) -> None:
         """Take the scores of a set, by its name, and the results of its prompts.
 
-        Those from before training belong to the run that begins next, if it begins anew. Another set than the trainer's
-        own is no part of the run, where it has some.
+        Those from before training belong to the run that begins next, if it begins anew. If the trainer has sets of
+        its own, another set is not part of the run.
         """
         results = self._trainer.results[self._trainer.evaluated_set or ""]
         if results.own is None and not self._trainer.evaluates_run:
