@@ -193,7 +193,7 @@ def test_a_gate_has_more_rolled_out_and_trains_on_what_it_admits() -> None:
     trained: list[int] = []
     world, _ = make_world(300, seed=0)
     train = world.train
-    world.train = lambda slots, rewards: (  # type: ignore[method-assign]
+    world.train = lambda slots, rewards, *_: (  # type: ignore[method-assign]
         trained.append(int(np.count_nonzero(np.ptp(rewards, axis=1)))),
         train(slots, rewards),
     )[1]
@@ -294,7 +294,7 @@ def test_groups_have_the_size_that_their_tickets_say(sizes: tuple[int, ...], gat
     curriculum.sizes = sizes
     trained: list[list[int]] = []
     train = world.train
-    world.train = lambda slots, rewards: (  # type: ignore[method-assign]
+    world.train = lambda slots, rewards, *_: (  # type: ignore[method-assign]
         trained.append([*map(len, rewards)]),
         train(slots, rewards),
     )[1]
