@@ -274,6 +274,16 @@ def test_tickets_of_several_runs_are_not_one(tmp_path: Path) -> None:
     assert (len(past.groups), past.notes) == (6, [])
 
 
+def test_files_of_one_kind_may_end_in_capitals_and_a_ticket_may_be_a_list(tmp_path: Path) -> None:
+    """Two kinds of files, said the one; the other was a TypeError."""
+    for number, name in enumerate(("1.jsonl", "2.JSONL")):
+        rows = [row | {"step": 100 * number + row["step"], "completion": name} for row in completion_rows()]
+        write_jsonl(tmp_path / f"both/{name}", rows)
+    assert len(read_past(tmp_path / "both").groups) == 18
+    rows = [{"step": 1, "id": name, "ticket": [1, name], "rewards": [1, 0], "lane": "x"} for name in "ab"]
+    assert len(read_past(write_jsonl(tmp_path / "rollouts.jsonl", rows)).groups) == 2
+
+
 def changed(number: int, **changes: Any) -> Rows:
     """The rows, one of them with other values, or without a column where the value is `...`."""
     rows = completion_rows()

@@ -93,6 +93,12 @@ def test_a_folder_that_goes_on_has_the_range_of_the_rewards_it_holds(tmp_path: P
     assert marks.spec == RewardSpec(low=-2.0, high=10.0, solved_at=1.0)
 
 
+def test_a_function_that_takes_text_for_messages_is_told_of_the_option() -> None:
+    """As TRL's `think_format_reward` with prompts of text: "mend it" does not help."""
+    with pytest.raises(RewardError, match="these completions are texts; for messages give chat prompts, or --system"):
+        scorer(lambda completions, **_: [len(one[0]["content"]) for one in completions])(ROW, ["2"], [[5]])
+
+
 @pytest.mark.parametrize("read", [lambda text: text.strip(), lambda text: re.search("4", text)])
 def test_a_function_that_takes_messages_for_text_is_told_where_the_text_is(read: Any) -> None:
     chat = {"prompt": [{"role": "user", "content": "1+1="}]}

@@ -146,7 +146,7 @@ def _find_files(place: Path) -> list[Path]:
         if found := sorted(folder.glob("completions_*.parquet")):
             return found
     found = sorted((p for p in place.iterdir() if p.suffix.lower() in ENDINGS and p.is_file()), key=_in_order)
-    if not found or len({p.suffix for p in found}) > 1:
+    if not found or len({p.suffix.lower() for p in found}) > 1:
         what = f"files of several kinds ({found[0].name}, {found[-1].name})" if found else "no rollouts"
         raise StateFileError(
             f"{str(place)!r} holds {what}; give a file, a run's folder, TRL's output_dir (trained with "
@@ -254,12 +254,12 @@ def _split(groups: list[PastGroup]) -> Iterator[PastGroup]:
 
 def _merge_screened(lines: list[Line]) -> tuple[list[Line], int, int]:
     """A run's groups as last written, with their screened rollouts; how many only measured, how many written again."""
-    by_ticket = {(line.row.get("ticket", line.place), line.given_id): line for line in lines}
+    by_ticket = {(str(line.row.get("ticket", line.place)), line.given_id): line for line in lines}
     train = [line for line in by_ticket.values() if line.row.get("purpose", "train") == "train"]
     used = 0
     for line in train:
         screened = line.row.get("screened")
-        first = by_ticket.get((screened.get("ticket"), line.given_id)) if isinstance(screened, Mapping) else None
+        first = by_ticket.get((str(screened.get("ticket")), line.given_id)) if isinstance(screened, Mapping) else None
         if first is not None:
             used += 1
             line.rewards = first.rewards + line.rewards

@@ -72,6 +72,8 @@ def remedy_for(error: BaseException) -> str:
     """What to do about an error of a user's own code."""
     if isinstance(error, AttributeError | TypeError) and "'list'" in str(error):
         return "with chat prompts a completion is a list of messages, whose text is completion[-1]['content']"
+    if isinstance(error, TypeError) and str(error).startswith("string indices must be"):
+        return "these completions are texts; for messages give chat prompts, or --system ('' for no system message)"
     return "mend it"
 
 
