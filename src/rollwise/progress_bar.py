@@ -17,7 +17,7 @@ def progress_bar(console: Console, *, note: str | None = None, disable: bool = F
 
     Args:
         console: Where it is drawn.
-        note: The field of its tasks whose text stands at the end of the line.
+        note: The field of its tasks whose plain text stands at the end of the line.
         disable: Draw nothing.
     """
     from rich.progress import (
@@ -36,7 +36,7 @@ def progress_bar(console: Console, *, note: str | None = None, disable: bool = F
         TimeElapsedColumn(),
         TextColumn("<"),
         TimeRemainingColumn(),
-        *([] if note is None else [TextColumn(f"{{task.fields[{note}]}}")]),
+        *([] if note is None else [TextColumn(f"{{task.fields[{note}]}}", markup=False)]),
         console=console,
         disable=disable,
     )

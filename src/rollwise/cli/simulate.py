@@ -203,7 +203,7 @@ class _Progress:
         """A run is there: new, or from before."""
         self.count += 1
         last = f"{method}, seed {seed}{' (was there)' if kept else ''}"
-        self.bar.update(self.task, completed=self.count, last=last.replace("[", "\\["))
+        self.bar.update(self.task, completed=self.count, last=last)
         if not self.console.is_terminal:
             self.console.print(
                 f"{self.title} {self.count}/{self.total}: {last}", markup=False, highlight=False, soft_wrap=True

@@ -11,7 +11,7 @@ import numpy as np
 from rollwise.curricula.families.composite import Composite
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
-from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.picks import Picks, checked_picks
 from rollwise.curricula.seam.rails import ROTATING_RAILS, Rails
 from rollwise.errors import ConfigError
 from rollwise.judges import Question
@@ -107,7 +107,7 @@ class Mixture(
         if k <= 0:
             return Picks.join([])
         child = self.children[name]
-        picks = child._read(child.select(k), k)
+        picks = checked_picks(child, k)
         self.record_choice(name, picks)
         believed = np.where(np.isnan(picks.predicted), child.expected(picks.slots), picks.predicted)
         return replace(picks, predicted=believed, lanes=[f"{name}/{lane}" for lane in picks.lanes])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
 from typing import Any
 
 from rich.console import Console
@@ -110,7 +111,7 @@ def _categories(numbers: Mapping[str, Any], console: Console) -> None:
     for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", unit):
         table.add_column(name, justify="left" if name == "category" else "right")
     lines = numbers["categories"]
-    shown = sorted(sorted(lines, key=lambda name: -int(lines[name]["prompts"]))[:_CATEGORIES_SHOWN])
+    shown = sorted(nlargest(_CATEGORIES_SHOWN, lines, key=lambda name: lines[name]["prompts"]))
     for name in shown:
         line = lines[name]
         solved, hopeless = (f"{line[k]['share']:.2f} {_short_interval(line[k])}" for k in ("solved", "hopeless"))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
-from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.picks import Picks, checked_picks
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.judges import Answer, Lesson, Question
 from rollwise.judges.base import summed
@@ -137,7 +137,7 @@ class Composite(Curriculum):
         child = self.children[self.prober]
         child.next_ask = None if self.next_ask is None else max(1, self.part_of(self.prober, self.next_ask))
         try:
-            picks = child._read(child.select_probes(k), k)
+            picks = checked_picks(child, k, probes=True)
         finally:
             child.next_ask = None
         child.counters["probed"] += len(picks)

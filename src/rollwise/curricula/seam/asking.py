@@ -10,6 +10,7 @@ import numpy as np
 
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.exclusive import exclusive
+from rollwise.curricula.seam.picks import checked_picks
 from rollwise.errors import ConfigError, ShortError
 from rollwise.options import check_ids, check_whole
 from rollwise.tickets.ticket import Ticket
@@ -110,8 +111,7 @@ class Asking(Consulting):
         self.next_ask = wanted
         try:
             with self._freed_if_it_fails():
-                most = self._eligible(n)
-                picks = self._read(self.select_probes(most), most)
+                picks = checked_picks(self, self._eligible(n), probes=True)
                 self._check_picks(picks.slots)
                 self._hold(picks.slots)
                 tickets = self._issue(picks, step, self.probe_rollouts or n_rollouts, self.probe_purpose)

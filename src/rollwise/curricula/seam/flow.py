@@ -14,7 +14,7 @@ import numpy as np
 from rollwise.columns import Columns
 from rollwise.curricula.seam.allotment import allot, learn_rates, note, predictor_of, remembered
 from rollwise.curricula.seam.method import Method
-from rollwise.curricula.seam.picks import Picks, read_picks
+from rollwise.curricula.seam.picks import Picks, checked_picks
 from rollwise.curricula.seam.safeguards import Safeguards, TieBreaks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, UnboundError
@@ -168,7 +168,7 @@ class Flow(Method):
         if self.unscored is not None:
             parts.append(self.unscored.choose(k - railed))
         own = self._eligible(k - sum(map(len, parts)))
-        chosen = self._read(self.select(own), own) if own else Picks.join([])
+        chosen = checked_picks(self, own) if own else Picks.join([])
         parts.append(chosen)
         if self.unscored is not None:
             parts.append(self.unscored.fill(k - sum(map(len, parts))))
@@ -184,9 +184,6 @@ class Flow(Method):
         if self.unseen is not None:
             self.unseen.look(len(picks), self.step)
         return picks
-
-    def _read(self, picks: Picks, most: int) -> Picks:
-        return read_picks(picks, most=most, pool=len(self.pool), method=type(self).__name__)
 
     def _check_picks(self, slots: np.ndarray) -> None:
         """Raise `ConfigError` if a method chose a prompt twice or one in flight, which would then have two tickets."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -107,21 +107,34 @@ class Picks:
 _NOBODY = Picks.of(np.empty(0, dtype=np.int64), "")
 
 
-def read_picks(picks: Any, *, most: int, pool: int, method: str) -> Picks:
-    """Check what a method's `select` or `select_probes` returned: a `Picks` of at most `most` rows of the pool.
+class Chooses(Protocol):
+    """A method with its prompts."""
+
+    @property
+    def pool(self) -> Sized: ...
+
+    def select(self, k: int) -> Picks: ...
+
+    def select_probes(self, k: int) -> Picks: ...
+
+
+def checked_picks(method: Chooses, k: int, *, probes: bool = False) -> Picks:
+    """What a method's `select`, or `select_probes`, gives for `k` prompts: at most `k` rows of its pool.
 
     Raises:
         ConfigError: it is no `Picks`, or has too many rows, rows that are not in the pool, or not one number for each.
     """
+    picks: Any = method.select_probes(k) if probes else method.select(k)
+    pool = len(method.pool)
     slots = np.asarray(picks.slots) if isinstance(picks, Picks) else np.empty(0)
-    good = slots.ndim == 1 and slots.dtype.kind in "iu" and len(slots) <= most
+    good = slots.ndim == 1 and slots.dtype.kind in "iu" and len(slots) <= k
     if good and isinstance(picks, Picks):
         numbers = (picks.predicted, picks.propensity, picks.have, picks.variance, picks.railed)
         good = len(picks.lanes) == len(slots) and all(np.shape(of_each) == slots.shape for of_each in numbers)
     if not good or (len(slots) and not 0 <= slots.min() <= slots.max() < pool):
         raise ConfigError(
-            f"{method} must choose at most {most} of the pool's rows 0 to {pool - 1}, as Picks.of(slots, lane) with an "
-            "array of whole numbers, and one number for each in all else, got "
+            f"{type(method).__name__} must choose at most {k} of the pool's rows 0 to {pool - 1}, as "
+            "Picks.of(slots, lane) with an array of whole numbers, and one number for each in all else, got "
             f"{shown(slots if isinstance(picks, Picks) else picks)}. No ticket was issued"
         )
     chosen: Picks = picks if picks.slots is slots else replace(picks, slots=slots)

@@ -74,6 +74,7 @@ class PolicyJudge(Judge):
         """Read `model`, or the policy if it is None; `dtype` and `device` are of a model that is loaded here."""
         self.model, self.dtype, self.device = None if model is None else str(model), dtype, device
         self._source = PolicySource(folder=self.model)
+        self.costs = {}
 
     def _load(self) -> tuple[Any, Any]:
         """The model and its tokenizer."""

@@ -59,7 +59,6 @@ class PromptJudge(PolicyJudge):
             raise ConfigError(f"model must be a folder or a hub id, got {model!r}")
         self._reads(model, dtype, device)
         self.predicts, self.batch_size = predicts, batch_size
-        self.costs = {}
 
     @property
     def options(self) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from rollwise.curricula.families.composite import Composite
 from rollwise.curricula.families.judged.holder import JudgeHolder, described, judge_of
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
-from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.picks import Picks, checked_picks
 from rollwise.errors import ConfigError
 from rollwise.judges import Judge, Measure, Prompts
 from rollwise.pool import PromptPool
@@ -80,7 +80,7 @@ class PromptJudged(JudgeHolder, Composite):
 
     def select(self, k: int) -> Picks:
         wanted = min(self.part_of(_HISTORY, k), int(np.count_nonzero(self.free)))
-        candidates = self.history._read(self.history.select(wanted), wanted)
+        candidates = checked_picks(self.history, wanted)
         self.history.mark(candidates)
         self.hold(candidates.slots)
         rows = self.keep(self._measure(candidates.slots), min(k, len(candidates)))
