@@ -26,6 +26,7 @@ ALONE = "pilot-commit"  # chooses prompts itself: it stands against uniform
 PRIMARY, SECONDARY = "area/tokens", ("score/tokens", "final_pass@4", "area/flops", "score/flops")
 STEPS = "score/steps"  # the papers' own accounting
 COMPARISONS = len(SELECTIONS) * len(ALLOCATORS) + 1
+PRETRAINED = "smollm2"  # the two best allocators alone; the best fixed number is that of the same runs
 MATTERS, LEVEL, SEEDS = 0.02, 0.05, 10
 Values = dict[str, dict[int, float]]  # method -> seed -> measure
 
@@ -113,13 +114,13 @@ def comparisons(values: Values, bests: dict[str, str]) -> Iterator[tuple[str, st
                 yield method, best
 
 
-def result(chosen: Path, path: Path) -> str:
-    """The primary table, the secondary measures, and the interactions."""
+def result(chosen: Path, path: Path, tested: int = COMPARISONS) -> str:
+    """The primary table, the secondary measures, and the interactions; Holm corrects over `tested` comparisons."""
     values, bests = read(path, PRIMARY), best_of(chosen)
     found = list(comparisons(values, bests))
     primary = [gaps(values, method, best).values() for method, best in found]
     p = [float(paired_p(statistics.mean(own), statistics.stdev(own), len(own))) for own in primary]
-    adjusted = holm(np.array(p), COMPARISONS)
+    adjusted = holm(np.array(p), tested)
     means = "; ".join(f"`{best}` {statistics.mean(values[best].values()):.3f}" for best in bests.values())
     lines = [
         f"The best fixed numbers, mean pass@1 over the budget: {means}. {len(primary[0])} seeds.",
@@ -141,7 +142,7 @@ def result(chosen: Path, path: Path) -> str:
         cells = [text(gaps(own, method, best).values()) for own in other_measures.values()]
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
     lines += ["", "| interaction: gain with `recommended` less gain with `uniform` | |", "|---|--:|"]
-    for arm in ALLOCATORS:
+    for arm in (arm for arm in ALLOCATORS if f"uniform, {arm}" in values):
         one, two = (gaps(values, f"{selection}, {arm}", best) for selection, best in bests.items())
         lines.append(f"| {arm} | {text([two[seed] - one[seed] for seed in one if seed in two])} |")
     return "\n".join(lines)
@@ -156,6 +157,8 @@ def tables(folder: Path = RESULTS) -> str:
             parts += [f"### {setting}, trained", choice(chosen)]
         if reported.exists():
             parts.append(result(chosen, reported))
+    if (path := folder / f"allocation-{PRETRAINED}/results.csv").exists():
+        parts += [f"### {PRETRAINED}, trained", result(path, path, tested=4)]
     return "\n\n".join(parts)
 
 

@@ -162,6 +162,7 @@ def test_another_set_leaves_the_results_of_the_runs_own_alone(tmp_path: Path) ->
     trainer.curriculum.note_score = noted.append
     assert trainer.evaluate(known(6, 6))["eval_pass@1"] == 1.0
     assert trainer.evaluate(known(6, 6), metric_key_prefix="test")["test_pass@1"] == 1.0
+    assert trainer.evaluate(known(6, 6), None, "third")["third_pass@1"] == 1.0
     assert [(tmp_path / "run" / name).read_bytes() for name in ("evaluations.jsonl", "metrics.jsonl")] == before
     assert not noted
 

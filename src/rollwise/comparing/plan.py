@@ -270,7 +270,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = values.get(key) or {}
+    value = {} if values.get(key) is None else values[key]
     if not isinstance(value, dict):
         raise ConfigError(f"{key!r} must be a mapping, got {value!r}")
     return value

@@ -56,8 +56,8 @@ class Replay:
     pooling: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.run, str):
-            raise ConfigError(f"replay.run must be a run's folder, got {self.run!r}")
+        if not isinstance(self.run, str) or not self.run:
+            raise ConfigError(f"replay.run must be a run's folder, or past rollouts, got {self.run!r}")
         for name in ("bandwidth", "pooling"):
             if getattr(self, name) is not None:
                 check_number(f"replay.{name}", getattr(self, name), low=0.0, high=1e9, open_low=True)

@@ -56,27 +56,28 @@ class EvaluationMixin(TrlTrainer):
         self.results, self.together, self._orders = {}, {}, {}
         self.after_evaluation = []
 
-    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+    def evaluate(
+        self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
+    ) -> dict[str, float]:
         """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs.
 
         What it returns has the scores of several sets together, too, as `eval_pass@1`.
         """
         started, outer = time.perf_counter(), self.evaluated_set
-        prefix = str(kwargs.get("metric_key_prefix", "eval"))  # of several sets transformers evaluates each by itself
         whole = END_PREFIX if self.evaluates_end else "eval"
-        name = prefix.removeprefix(f"{whole}_") if outer is not None and prefix != whole else ""
-        given = args[0] if args else kwargs.get("eval_dataset")
+        inner = outer is not None and metric_key_prefix != whole  # transformers evaluates each set by itself
+        name = metric_key_prefix.removeprefix(f"{whole}_") if inner else ""
         if outer is None:
             self.results, self.together = {}, {}
-            self.evaluates_run = self.evaluates_end or self.eval_dataset is None or self._is_whole(given)
+            self.evaluates_run = self.evaluates_end or self.eval_dataset is None or self._is_whole(eval_dataset)
         self.evaluated_set = name
         if name in self._orders:
             self._orders[name].rows = []  # of the evaluation before; a stream has none
-        self.results[name] = SetResults(self.num_generations_eval, own=self._own_name(given))
+        self.results[name] = SetResults(self.num_generations_eval, own=self._own_name(eval_dataset))
         try:
             seed = self.args.seed + self.accelerator.process_index
             with self.phases.phase(EVALUATION), self._at_its_temperature(), isolated_rng(seed):
-                metrics: dict[str, float] = super().evaluate(*args, **kwargs)
+                metrics: dict[str, float] = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
         finally:
             self.evaluated_set = outer
             if outer is None:
@@ -86,7 +87,7 @@ class EvaluationMixin(TrlTrainer):
             noted = self.evaluates_run and not self.evaluates_end and "pass@1" in self.together
             if noted and self.accelerator.is_main_process:
                 self.curriculum.note_score(self.together["pass@1"])
-            metrics |= {f"{prefix}_{score}": value for score, value in self.together.items()}
+            metrics |= {f"{metric_key_prefix}_{score}": value for score, value in self.together.items()}
             for observe in self.after_evaluation:
                 observe()
         return metrics
