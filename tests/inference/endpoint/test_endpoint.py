@@ -250,6 +250,9 @@ def test_a_users_function_finds_answers(data: Path) -> None:
     file.write_text("def number(text):\n    return float(text) if text.isdigit() else float('nan')\n")
     number = Extractor(f"{file}:number")
     assert [number("4"), number("four")] == ["4.0", None]  # NaN won the vote
+    file.write_text("import sys\n\n\ndef leave(text):\n    sys.exit(text)\n")
+    with pytest.raises(RewardError, match=r"raised SystemExit\('4'\) for the completion '4'"):
+        Extractor(f"{file}:leave")("4")
 
 
 def test_an_endpoint_that_refuses_ends_it_in_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ class Extractor:
             found = self.function(text)
         except RollwiseError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # `sys.exit()` would end the command without a word
             raise RewardError(f"{self.where} raised {error!r} for the completion {text!r:.80}; mend it") from error
         if found is not None and not isinstance(found, str | int | float):
             raise RewardError(f"{self.where} must give an answer as text, or None, got {found!r:.80}")
