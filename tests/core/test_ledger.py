@@ -82,8 +82,9 @@ def test_the_status_of_every_ticket_ever_issued(script: list[tuple[str, int]]) -
 
 
 @given(script=actions, wrong=st.lists(st.integers(0, 60), max_size=10))
-def test_sifted_and_checked_outcomes_are_the_same(script: list[tuple[str, int]], wrong: list[int]) -> None:
-    """What `sift` takes is what `check` takes; what it refuses, `check` refuses too."""
+def test_what_is_taken_and_refused_one_by_one_is_taken_and_refused_by_itself(
+    script: list[tuple[str, int]], wrong: list[int]
+) -> None:
     pool = rw.PromptPool(ids=[f"p{i}" for i in range(N)])
     book = Ledger(pool, expire_after=None)
     for action, amount in script:
@@ -92,7 +93,8 @@ def test_sifted_and_checked_outcomes_are_the_same(script: list[tuple[str, int]],
             book.incarnations.renew()
     open_ = [t.id for t in book.open_tickets()]
     outcomes = [rw.Outcome(id_, [1, 0]) for id_ in open_[::2]] + [rw.Outcome(f"t{i}", [1, 0]) for i in wrong]
-    checked, refused = book.sift(outcomes, LEARNER)
+    refused: list[rw.Refused] = []
+    checked = book.check(outcomes, LEARNER, refused)
     taken = [entry.ticket.id for entry in checked.entries]
     assert len(taken) + len(refused) == len(outcomes)
     good = {outcome.ticket_id: outcome for outcome in outcomes if outcome.ticket_id in taken}
@@ -101,6 +103,17 @@ def test_sifted_and_checked_outcomes_are_the_same(script: list[tuple[str, int]],
         repeated = one.outcome.ticket_id in taken
         with pytest.raises(rw.TicketError):
             book.check([one.outcome] * (1 + repeated), LEARNER)
+
+
+def test_wrong_outcomes_are_named_in_the_order_given_not_in_that_of_their_tickets() -> None:
+    pool = rw.PromptPool(ids=["a", "b", "c"])
+    book = Ledger(pool, expire_after=None)
+    outcomes = [rw.Outcome(ticket.id, [2.0]) for ticket in reversed(issue(book, 2, 0))]
+    with pytest.raises(rw.RewardError, match="rewards of ticket 't1' lie outside"):
+        book.check(outcomes, LEARNER)
+    refused: list[rw.Refused] = []
+    assert not book.check(outcomes, LEARNER, refused).entries
+    assert [one.outcome for one in refused] == outcomes
 
 
 def test_a_saved_ticket_keeps_every_field() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from own import maths_file, tiny_model
 from safetensors import safe_open
-from toys import CONFIGS, make_trainer, toy_dataset
+from toys import make_trainer, toy_dataset
 from transformers import AutoModelForCausalLM
 from trl import GRPOConfig
 
@@ -19,9 +19,9 @@ import rollwise as rw
 from rollwise.cli import main
 from rollwise.models import load_policy
 from rollwise.sampling.setting import load_model
-from rollwise.training import CurriculumGRPOTrainer
 from rollwise.training.config import TrainConfig
 from rollwise.training.make_trainer import _take_dtype
+from rollwise.training.trainer.timing_mixin import TimingMixin
 
 
 def as_on_an_accelerator(source: Any, **options: Any) -> Any:
@@ -83,16 +83,10 @@ class Single(torch.Tensor):
         return self.as_subclass(torch.Tensor)
 
 
-class OnSingle(CurriculumGRPOTrainer):
-    def _take_captured(self) -> dict[str, Any] | None:
-        captured = super()._take_captured()
-        assert captured is not None
-        return {**captured, "rewards": captured["rewards"].as_subclass(Single)}
-
-
 def test_rewards_need_no_double_precision_of_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CONFIGS, OnSingle, CONFIGS[CurriculumGRPOTrainer])
-    make_trainer(tmp_path, kind=OnSingle, max_steps=1, eval_dataset=toy_dataset(4), eval_strategy="steps").train()
+    computed = TimingMixin._calculate_rewards
+    monkeypatch.setattr(TimingMixin, "_calculate_rewards", lambda *args: computed(*args).as_subclass(Single))
+    make_trainer(tmp_path, max_steps=1, eval_dataset=toy_dataset(4), eval_strategy="steps").train()
 
 
 def test_weighted_advantages_are_of_single_precision(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.options.checks import shown
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
+from rollwise.tickets.contrast import RANDOM_LANES
+from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, outcomes_of
 from rollwise.tickets.ticket import (
     Entry,
@@ -20,18 +22,16 @@ from rollwise.tickets.ticket import (
     Purpose,
     Ticket,
     TicketStatus,
+    is_continued,
     make_tickets,
     pack,
     parse,
     unpack,
 )
-from rollwise.tickets.told import Checked, Learner, Refused, Told, read_each, read_outcome, read_plain
+from rollwise.tickets.told import Checked, Flat, Learner, Refused, Told, one_after_another, read_outcome, read_plain
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
-
-Rows = dict[str, tuple[Entry, Outcome, Told]]
-"""Ticket id -> its entry, its outcome, and what this says."""
 
 
 class Ledger:
@@ -152,73 +152,85 @@ class Ledger:
 
     # ---- tell ----
 
-    def check(self, outcomes: Iterable[Outcome], learner: Learner) -> Checked:
-        """Validate outcomes, changing nothing.
+    def check(self, outcomes: Iterable[Outcome], learner: Learner, refused: list[Refused] | None = None) -> Checked:
+        """Validate outcomes, changing nothing; where `refused` is given, the wrong ones are put there and left out.
 
         Raises:
             TicketError: a ticket is unknown, of another incarnation, told already, or named twice.
             RewardError: see `read_outcome`.
         """
-        listed = outcomes_of(outcomes)
-        checked = self._check_plain(listed, learner)
-        if checked is not None:
-            return checked
-        rows: Rows = {}
-        for outcome in listed:
-            self._check_one(outcome, learner, rows)
-        return read_each(rows.values(), learner, self._expired)
-
-    def sift(self, outcomes: Iterable[Outcome], learner: Learner) -> tuple[Checked, list[Refused]]:
-        """The valid outcomes, and the others with their reasons; nothing changes."""
-        listed = outcomes_of(outcomes)
-        if (plain := self._check_plain(listed, learner)) is not None:
-            return plain, []
-        rows: Rows = {}
-        refused: list[Refused] = []
-        for outcome in listed:
-            id_ = getattr(outcome, "ticket_id", None)
-            try:
-                self._check_one(outcome, learner, rows)
-            except RewardError as error:
-                refused.append(Refused(outcome, "invalid", str(error)))
-            except TicketError as error:
-                twice = isinstance(id_, str) and id_ in rows
-                status = self.status(id_) if isinstance(outcome, Outcome) else "invalid"
-                refused.append(Refused(outcome, "told" if twice else status, str(error)))
-        return read_each(rows.values(), learner, self._expired), refused
-
-    def _check_plain(self, outcomes: list[Any], learner: Learner) -> Checked | None:
-        """All of them at once; None where one is wrong, or of another form than `read_plain` takes."""
-        if set(map(type, outcomes)) != {Outcome}:
-            return None
-        ids = [outcome.ticket_id for outcome in outcomes]
-        if set(map(type, ids)) != {str} or len(set(ids)) < len(ids):
-            return None
-        entries = [entry for id_ in ids if (entry := self._open.get(id_) or self._expired.get(id_))]
-        if len(entries) < len(ids):
-            return None
+        given, spec = outcomes_of(outcomes), learner.spec
+        told, entries = given, self._entries_of(given)
         numbers = [entry.number for entry in entries]
         if numbers != sorted(numbers):
             order = sorted(range(len(numbers)), key=numbers.__getitem__)
-            entries, outcomes = [entries[i] for i in order], [outcomes[i] for i in order]
-        return read_plain(entries, outcomes, learner, self._expired)
+            told, entries = [given[i] for i in order], [entries[i] for i in order]
+        flat = read_plain(entries, told, spec) if entries else None
+        if flat is None:
+            told, entries, flat = self._read_each(given, learner, refused)
+        tickets = [entry.ticket for entry in entries]
+        evidence = Evidence.from_flat(
+            slots=[entry.slot for entry in entries],
+            count=flat.sizes,
+            scores=spec.scores(flat.rewards),
+            solved=flat.rewards >= spec.threshold,
+            failed=[outcome.failed for outcome in told],
+            step=[t.step if o.step is None else o.step for t, o in zip(tickets, told, strict=True)],
+            late=[ticket.id in self._expired for ticket in tickets],
+            probe=[ticket.purpose != "train" for ticket in tickets],
+            advantages=flat.advantages,
+            labels=flat.labels,
+            known=flat.known,
+            at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
+            continued=[is_continued(ticket) for ticket in tickets],
+        )
+        return Checked(entries, evidence)
 
-    def _check_one(self, outcome: Any, learner: Learner, rows: Rows) -> None:
-        if not isinstance(outcome, Outcome):
-            raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {shown(outcome)}")
-        entry = self._find(outcome.ticket_id)
-        if outcome.ticket_id in rows:
-            raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
-        rows[outcome.ticket_id] = entry, outcome, read_outcome(outcome, entry.ticket, learner)
+    def _entries_of(self, outcomes: list[Any]) -> list[Entry]:
+        """The entries of outcomes of different tickets; none where one is no `Outcome`, or of no ticket in the book."""
+        if set(map(type, outcomes)) != {Outcome}:
+            return []
+        ids = [outcome.ticket_id for outcome in outcomes]
+        if set(map(type, ids)) != {str} or len(set(ids)) < len(ids):
+            return []
+        entries = [entry for id_ in ids if (entry := self._open.get(id_) or self._expired.get(id_))]
+        return entries if len(entries) == len(ids) else []
+
+    def _read_each(
+        self, outcomes: list[Any], learner: Learner, refused: list[Refused] | None
+    ) -> tuple[list[Outcome], list[Entry], Flat]:
+        """The right outcomes of any form, in the order in which their tickets were issued, and what they say."""
+        told: dict[str, tuple[Outcome, Entry, Told]] = {}
+        for outcome in outcomes:
+            try:
+                entry = self._find(outcome)
+                if outcome.ticket_id in told:
+                    raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
+                told[outcome.ticket_id] = outcome, entry, read_outcome(outcome, entry.ticket, learner)
+            except (RewardError, TicketError) as error:
+                if refused is None:
+                    raise
+                of_ticket = isinstance(outcome, Outcome) and isinstance(error, TicketError)
+                status = self.status(outcome.ticket_id) if of_ticket else "invalid"
+                twice = status in ("open", "expired")
+                refused.append(Refused(outcome, "told" if twice else status, str(error)))
+        rows = sorted(told.values(), key=lambda row: row[1].number)
+        return [row[0] for row in rows], [row[1] for row in rows], one_after_another([row[2] for row in rows])
 
     def close(self, checked: Checked) -> None:
         """Take checked outcomes off the book."""
         for entry in checked.entries:
-            if self._expired.pop(entry.ticket.id, None) is None:
-                del self._open[entry.ticket.id], self._open_of[entry.slot]
+            if self._open.pop(entry.ticket.id, None) is None:
+                del self._expired[entry.ticket.id]
+            else:
+                del self._open_of[entry.slot]
         self.open[checked.evidence.slots[~checked.evidence.late]] = False
 
-    def _find(self, ticket_id: Any) -> Entry:
+    def _find(self, outcome: Any) -> Entry:
+        """The entry of an outcome's ticket; `TicketError` where there is none."""
+        if not isinstance(outcome, Outcome):
+            raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {shown(outcome)}")
+        ticket_id: Any = outcome.ticket_id
         entry = self._open.get(ticket_id) or self._expired.get(ticket_id) if isinstance(ticket_id, str) else None
         if entry is not None:
             return entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from rollwise.errors import RewardError
 from rollwise.options.checks import MOST, is_number, shown
-from rollwise.tickets.contrast import RANDOM_LANES
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import (
     LARGEST_ADVANTAGE,
@@ -20,7 +19,7 @@ from rollwise.tickets.outcome import (
     flat_numbers,
     read_numbers,
 )
-from rollwise.tickets.ticket import Entry, Ticket, TicketStatus, is_continued
+from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
 
 _WHOLE = 1e-6
 """How far the solved rollouts that a mean stands for may be from a whole number, a rollout; for means in float32."""
@@ -94,33 +93,29 @@ class TellReport:
     refused: list[Refused]
 
 
-def read_each(rows: Iterable[tuple[Entry, Outcome, Told]], learner: Learner, expired: Container[str]) -> Checked:
-    """Outcomes of different tickets that `read_outcome` has read, in any order; see `_checked`."""
-    rows = sorted(rows, key=lambda row: row[0].number)
-    told = [row[2] for row in rows]
-    rewards = [one.rewards for one in told]
-    advantages = [np.full(len(one.rewards), np.nan) if one.advantages is None else one.advantages for one in told]
-    return _checked(
-        [entry for entry, _, _ in rows],
-        [outcome for _, outcome, _ in rows],
-        learner.spec,
-        expired,
-        count=list(map(len, rewards)),
-        rewards=np.concatenate([np.empty(0), *rewards]),
-        advantages=np.concatenate(advantages) if any(one.advantages is not None for one in told) else None,
-        known=[one.known for one in told],
-        labels=[one.labels for one in told],
-    )
+class Flat(NamedTuple):
+    """What M checked outcomes say: the numbers of all groups one after another, as `Evidence.from_flat` takes them.
+
+    Attributes:
+        sizes: M numbers of rewards.
+        rewards: (sum of `sizes`,) clipped to the range; where they are not known, the mean as many times.
+        advantages: (sum of `sizes`,) NaN for a group without; None where there are none.
+        known: M times whether each rollout's reward is known; None: all are.
+        labels: M times the texts of a group, or None; None where there are none.
+    """
+
+    sizes: list[int]
+    rewards: np.ndarray
+    advantages: np.ndarray | None
+    known: list[bool] | None = None
+    labels: list[tuple[str, ...] | None] | None = None
 
 
-def read_plain(
-    entries: Sequence[Entry], outcomes: Sequence[Outcome], learner: Learner, expired: Container[str]
-) -> Checked | None:
-    """M outcomes of the usual form, as one flat array: lists or arrays of rewards, with neither means nor labels.
+def read_plain(entries: Sequence[Entry], outcomes: Sequence[Outcome], spec: RewardSpec) -> Flat | None:
+    """What M outcomes of the usual form say: lists or arrays of rewards, with neither means nor labels.
 
     None where one is of another form, or wrong: then `read_outcome` says of each if it is right.
     """
-    spec = learner.spec
     if any(o.mean is not None or o.count is not None or o.labels is not None for o in outcomes):
         return None
     failed = [o.failed for o in outcomes]
@@ -139,38 +134,20 @@ def read_plain(
         if told is None or told[1] != count or not (np.abs(told[0]) <= LARGEST_ADVANTAGE).all():
             return None
         advantages = told[0]
-    clipped = np.minimum(np.maximum(flat, spec.low), spec.high)
-    return _checked(entries, outcomes, spec, expired, count=count, rewards=clipped, advantages=advantages)
+    return Flat(count, np.minimum(np.maximum(flat, spec.low), spec.high), advantages)
 
 
-def _checked(
-    entries: Sequence[Entry],
-    outcomes: Sequence[Outcome],
-    spec: RewardSpec,
-    expired: Container[str],
-    *,
-    rewards: np.ndarray,
-    **more: Any,
-) -> Checked:
-    """What M valid outcomes of tickets in the book say; `expired` has the ids of those that are told late.
-
-    The rewards (sum of `count`,) of all groups stand one after another, clipped to the range; where they are not known,
-    the mean stands as many times. What else there is, as in `Evidence.from_flat`.
-    """
-    tickets = [entry.ticket for entry in entries]
-    evidence = Evidence.from_flat(
-        slots=[entry.slot for entry in entries],
-        scores=spec.scores(rewards),
-        solved=rewards >= spec.threshold,
-        failed=[outcome.failed for outcome in outcomes],
-        step=[t.step if o.step is None else o.step for t, o in zip(tickets, outcomes, strict=True)],
-        late=[ticket.id in expired for ticket in tickets],
-        probe=[ticket.purpose != "train" for ticket in tickets],
-        at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
-        continued=[is_continued(ticket) for ticket in tickets],
-        **more,
+def one_after_another(told: Sequence[Told]) -> Flat:
+    """What M outcomes say that `read_outcome` has read."""
+    rewards = [one.rewards for one in told]
+    advantages = [np.full(len(one.rewards), np.nan) if one.advantages is None else one.advantages for one in told]
+    return Flat(
+        sizes=list(map(len, rewards)),
+        rewards=np.concatenate([np.empty(0), *rewards]),
+        advantages=np.concatenate(advantages) if any(one.advantages is not None for one in told) else None,
+        known=[one.known for one in told],
+        labels=[one.labels for one in told],
     )
-    return Checked(entries, evidence)
 
 
 def _whole(values: list[Any]) -> bool:

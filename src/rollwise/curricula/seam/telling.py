@@ -14,7 +14,7 @@ from rollwise.options import check_ids, check_text, is_number, shown
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
-from rollwise.tickets.told import Checked, Learner, TellReport
+from rollwise.tickets.told import Checked, Learner, Refused, TellReport
 
 _AWAITED = 1
 """Feedback on a ticket may come until outcomes are told this many steps after its own, and no later."""
@@ -55,8 +55,8 @@ class Telling(Asking):
             TicketError: `outcomes` is no `Outcome` and no list.
             ConcurrentUseError: another call is running. Nothing has changed.
         """
-        checked, refused = self.ledger.sift(outcomes, self._learner)
-        return TellReport(self._take(checked), refused)
+        refused: list[Refused] = []
+        return TellReport(self._take(self.ledger.check(outcomes, self._learner, refused)), refused)
 
     @property
     def _learner(self) -> Learner:

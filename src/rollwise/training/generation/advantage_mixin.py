@@ -26,8 +26,9 @@ class AdvantageMixin(TrlTrainer):
 
     success: int | None
     """Which reward function's rewards the curriculum is told; None for the weighted sum that is trained on."""
-    _captured: dict[str, Any] | None
-    """The rewards of a call to the trainer's generation, and what they are of."""
+    _captured: dict[str, Any]
+    """The rewards of a call to the trainer's generation, told and trained on as in `Call`, and what they are of; empty
+    before they are computed."""
     gate: DynamicSampling | None
     _screens: bool
     _allocates: bool
@@ -39,34 +40,18 @@ class AdvantageMixin(TrlTrainer):
     posterior: bool
     """Whether MaPP's posterior advantages are trained on, in place of the trainer's own."""
 
-    def _told_and_totals(self, captured: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """What says whether a rollout is solved, (N,), and what is trained on, (N,); NaN where unscorable.
-
-        Trained on is the weighted sum over reward functions, NaN only where every function gave NaN, as TRL counts it.
-        """
-        rewards = captured["rewards"]
-        totals: torch.Tensor = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
-        totals[torch.isnan(rewards).all(dim=1)] = torch.nan
-        told = totals if self.success is None else rewards[:, self.success]
-        return told.cpu().double().numpy(), totals.cpu().double().numpy()
-
-    def _take_captured(self) -> dict[str, Any] | None:
-        captured, self._captured = self._captured, None
-        return captured
-
-    def _require_feedback(self, prompts: list[Any]) -> dict[str, Any]:
-        captured = self._take_captured()
-        if captured is None:
+    def _check_captured(self, prompts: list[Any]) -> None:
+        """Raise `SilentNoOpError` unless rewards were captured, of these prompts."""
+        if not self._captured:
             raise SilentNoOpError(
                 f"rollouts were generated but no rewards were computed: trl {trl.__version__} or a subclass computes "
                 "them without _calculate_rewards, so the curriculum would never learn"
             )
-        if [row.get("prompt") for row in captured["inputs"]] != prompts:
+        if [row.get("prompt") for row in self._captured["inputs"]] != prompts:
             raise SilentNoOpError(
                 "the prompts that were scored are not those that the curriculum chose: something between replaced or "
                 "reordered them (a subclass's _generate_and_score_completions?)"
             )
-        return captured
 
     @property
     def _batch_scale(self) -> AdvantageScale:

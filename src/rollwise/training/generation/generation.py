@@ -13,11 +13,20 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.tickets.ticket import Ticket, check_sizes, is_continued
+from rollwise.tickets.ticket import Purpose, Ticket, check_sizes, is_continued
 from rollwise.training.generation.consultation import Consultation
 from rollwise.training.generation.groups import Groups, Probe
 from rollwise.training.generation.messages import Call, Chosen, Inquiry, Judgment, Kept, Order, share_of
-from rollwise.training.generation.rounds import Collected, Made, Round, ToldAdvantages, outcome_of, widen_rewards
+from rollwise.training.generation.rounds import (
+    Collected,
+    Made,
+    RolledOut,
+    Round,
+    ToldAdvantages,
+    groups_in,
+    outcome_of,
+    widen_rewards,
+)
 
 
 class Generation:
@@ -71,7 +80,7 @@ class Generation:
         self.tickets: list[Ticket] = []
         self.ask_seconds = self.tell_seconds = 0.0
         self._probing = True
-        self._parts: list[tuple[int, list[Ticket]]] = []  # of the last order
+        self._parts: list[list[Ticket]] = []  # of the last order
         self._rows: dict[str, int] = {}  # of the data set, by ticket
         self._begun: list[str] = []  # the tickets in it that go on from a screening
         self._turns: Rounds | None = None
@@ -107,7 +116,7 @@ class Generation:
         parts: dict[int, list[Ticket]] = {}
         for ticket in tickets:
             parts.setdefault(self._to_make(ticket), []).append(ticket)
-        self._parts = list(parts.items())
+        self._parts = list(parts.values())
         in_order = [ticket for part in parts.values() for ticket in part]
         rows = self.dataset_rows[self.curriculum.pool.slots_of([t.prompt_id for t in in_order])].tolist()
         self._rows |= zip([t.id for t in in_order], rows, strict=True)
@@ -205,7 +214,27 @@ class Generation:
                 "every reward function returned None or NaN, so the curriculum would never learn"
             )
         widen_rewards(self.curriculum, calls, self.step)
-        purpose = self._parts[0][1][0].purpose
+        made, purpose = list(zip(self._parts, calls, strict=True)), self._parts[0][0].purpose
+        self._count(calls, purpose, seconds)
+        if purpose != "train":
+            self._tell_probes(made, shown=purpose != "oracle")
+        else:
+            self._made.calls += made
+            self._made.begun |= zip(self._begun, kept, strict=True)
+            if self._turns is None or self._turns.add({t.id: call.rewards[own] for t, call, own in groups_in(made)}):
+                asked, before = self.tickets[len(self.batch) :], sum(one.size for one in self._collected.rounds)
+                told = Round(self._made, asked, before, self.advantages_of, self.told_advantages)
+                if self._turns is not None:
+                    told.kept = [self._turns.kept(ticket) for ticket in asked]
+                evidence = self.curriculum.tell(told.outcomes)
+                told.evidence = told.whole_evidence(self.curriculum, evidence)
+                numbers = range(len(self.batch), len(self.batch) + len(asked))
+                told.admitted = self.batch.add(numbers, told.evidence, list(map(len, told.kept)))
+                self._collected.rounds.append(told)
+        self.tell_seconds += time.perf_counter() - started
+
+    def _count(self, calls: list[Call], purpose: Purpose, seconds: float) -> None:
+        """Note what the calls have cost besides the rollouts of the run's own tickets."""
         if purpose == "oracle":
             lengths = np.concatenate([call.lengths for call in calls])
             spent = {"rollouts": float(len(lengths)), "tokens": float(lengths.sum()), "s": seconds}
@@ -213,31 +242,10 @@ class Generation:
         else:
             spare = [call.lengths[call.spare] for call in calls]
             self._padding += (sum(map(len, spare)), sum(int(lengths.sum()) for lengths in spare))
-        if purpose == "train":
-            rewards = self._made.add(self._parts, calls, dict(zip(self._begun, kept, strict=True)))
-            if self._turns is None or self._turns.add(rewards):
-                asked, before = self.tickets[len(self.batch) :], sum(one.size for one in self._collected.rounds)
-                self._tell_round(Round(self._made, asked, before, self.advantages_of, self.told_advantages))
-        else:
-            self._tell_probes(calls, shown=purpose != "oracle")
-        self.tell_seconds += time.perf_counter() - started
 
-    def _tell_round(self, told: Round) -> None:
-        if self._turns is not None:
-            told.kept = [self._turns.kept(ticket) for ticket in told.tickets]
-        evidence = self.curriculum.tell(told.outcome(i) for i in range(len(told.tickets)))
-        numbers = range(len(self.batch), len(self.batch) + len(told.tickets))
-        told.evidence = told.whole_evidence(self.curriculum, evidence)
-        told.admitted = self.batch.add(numbers, told.evidence, list(map(len, told.kept)))
-        self._collected.rounds.append(told)
-
-    def _tell_probes(self, calls: list[Call], *, shown: bool) -> None:
-        probes = [
-            (ticket, call.part(slice(i * n, (i + 1) * n)))
-            for (n, tickets), call in zip(self._parts, calls, strict=True)
-            for i, ticket in enumerate(tickets)
-        ]
-        self.curriculum.tell(outcome_of(ticket, made.rewards, made.labels) for ticket, made in probes)
+    def _tell_probes(self, made: RolledOut, *, shown: bool) -> None:
+        probes = [(ticket, call.part(own)) for ticket, call, own in groups_in(made)]
+        self.curriculum.tell(outcome_of(ticket, own.rewards, own.labels) for ticket, own in probes)
         if shown:  # an oracle's are many times the run's own
             self._probes += probes
 

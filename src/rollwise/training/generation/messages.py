@@ -146,6 +146,11 @@ class Call:
         """The rollouts of no ticket."""
         return slice(len(self.rewards) - self.padding * self.n, None)
 
+    @property
+    def groups(self) -> list[slice]:
+        """Where the rollouts of each ticket are."""
+        return [slice(i * self.n, (i + 1) * self.n) for i in range(len(self.rewards) // self.n - self.padding)]
+
     def part(self, own: slice) -> Call:
         """Some of its rollouts, without the trainer's output."""
         flat = {name: getattr(self, name)[own] for name in ("rewards", "totals", "advantages", "lengths", "texts")}
@@ -175,9 +180,8 @@ class Screened:
         """Keep every group of an order's calls, whose outputs hold every rank's rows."""
         tickets = iter(order.tickets)
         for call in calls:
-            for number in range(len(call.rewards) // call.n - call.padding):
+            for rows in call.groups:
                 ticket, prompt_id = next(tickets)
-                rows = slice(number * call.n, (number + 1) * call.n)
                 output = {name: tensor[rows].cpu().clone() for name, tensor in call.output.items()}
                 self.groups[prompt_id] = Kept(ticket, step, replace(call.part(rows), output=output, whole=True))
 

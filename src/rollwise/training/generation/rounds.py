@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,10 @@ from rollwise.training.generation.messages import Call, Chosen, Kept
 
 logger = logging.getLogger(__name__)
 
-_TRAINED_ON = ("totals", "advantages")
+_NUMBERS = ("rewards", "lengths", "totals", "advantages")
 ToldAdvantages = Callable[[np.ndarray, list[int]], np.ndarray]
+RolledOut = list[tuple[list[Ticket], Call]]
+"""Calls, each with its tickets."""
 
 
 @dataclass(slots=True)
@@ -29,32 +31,17 @@ class Made:
     """The calls for some tickets, in the order made, and the screened rollouts that they go on with.
 
     Attributes:
-        parts: (rollouts of each, tickets) of each call.
-        calls: one for each part.
+        calls: what was rolled out for them.
         begun: the screened groups by ticket, in the order in which they were taken.
     """
 
-    parts: list[tuple[int, list[Ticket]]] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: RolledOut = field(default_factory=list)
     begun: dict[str, Kept] = field(default_factory=dict)
-
-    def add(
-        self, parts: list[tuple[int, list[Ticket]]], calls: list[Call], begun: dict[str, Kept]
-    ) -> dict[str, np.ndarray]:
-        """Add what was rolled out for an order; its rewards (n,) by ticket."""
-        self.parts += parts
-        self.calls += calls
-        self.begun |= begun
-        return {
-            ticket.id: call.rewards[i * n : (i + 1) * n]
-            for (n, tickets), call in zip(parts, calls, strict=True)
-            for i, ticket in enumerate(tickets)
-        }
 
     @property
     def every(self) -> list[Call]:
         """The calls of the screened groups, then the others."""
-        return [*(one.call for one in self.begun.values()), *self.calls]
+        return [*(one.call for one in self.begun.values()), *(call for _, call in self.calls)]
 
     def screening(self, ticket: Ticket) -> Screening | None:
         """Where the first rollouts of a group come from, if it was not rolled out at once."""
@@ -67,9 +54,9 @@ class Made:
         rows: dict[str, list[int]] = {ticket.id: [] for ticket in asked}
         for id_, start, before in zip(self.begun, starts, self.begun.values(), strict=False):
             rows[id_] += range(start, start + before.call.n)
-        for (n, tickets), start in zip(self.parts, starts[len(self.begun) :], strict=False):
-            for i, ticket in enumerate(tickets):
-                rows[ticket.id] += range(start + i * n, start + (i + 1) * n)
+        for (tickets, call), start in zip(self.calls, starts[len(self.begun) :], strict=False):
+            for ticket, own in zip(tickets, call.groups, strict=True):
+                rows[ticket.id] += range(start + own.start, start + own.stop)
         width = max(map(len, rows.values()))
         return np.array([own + [-1] * (width - len(own)) for own in rows.values()])
 
@@ -91,6 +78,8 @@ class Round:
     admitted: np.ndarray
     kept: list[np.ndarray]
     """The rollouts of each group that are trained on if it is, as indices."""
+    outcomes: list[Outcome]
+    """What each ticket is told: of its own rollouts, as many as it asked for."""
 
     def __init__(
         self,
@@ -110,33 +99,30 @@ class Round:
         sizes = self.sizes.tolist()
         self.kept = list(map(np.arange, sizes))
         self.index = np.where(there, local + offset, -1)
-        self.rewards = np.where(there, np.concatenate([call.rewards for call in every])[local], np.nan)
-        self.lengths = np.where(there, np.concatenate([call.lengths for call in every])[local], 0)
-        totals, given = (np.concatenate([getattr(call, of) for call in every])[local[there]] for of in _TRAINED_ON)
+        flat = {name: np.concatenate([getattr(call, name) for call in every]) for name in _NUMBERS}
+        self.rewards = np.where(there, flat["rewards"][local], np.nan)
+        self.lengths = np.where(there, flat["lengths"][local], 0)
+        totals, given = flat["totals"][local[there]], flat["advantages"][local[there]]
         self.advantages = np.zeros(local.shape, dtype=np.float32)
         self.advantages[there] = advantages_of(totals, given, sizes).float().cpu().numpy()
         self.told = self.advantages
         if told_advantages is not None:
             self.told = np.zeros(local.shape, dtype=np.float32)
             self.told[there] = told_advantages(self.rewards[there], sizes)
+        rows = [own[:n].tolist() for own, n in zip(local, sizes, strict=True)]
         texts = [text for call in every for text in call.texts]
-        self.texts = [[texts[i] for i in own[:n]] for own, n in zip(local, sizes, strict=True)]
+        self.texts = [[texts[i] for i in own] for own in rows]
         named = [label for call in every for label in call.labels or []]
-        labelled = len(named) == self.size
-        self.labels = [[named[i] for i in own[:n]] for own, n in zip(local, sizes, strict=True)] if labelled else []
+        self.labels = [[named[i] for i in own] for own in rows] if len(named) == self.size else []
+        self.outcomes = [
+            outcome_of(ticket, self.rewards[i, :n], self.labels[i] if self.labels else None, self.told[i, :n], before)
+            for i, (ticket, n, before) in enumerate(zip(tickets, sizes, self.screenings, strict=True))
+        ]
 
     def of_width(self, name: str, width: int, empty: float) -> np.ndarray:
         """An array (M, G) of this round, filled up with `empty` to (M, width)."""
         array: np.ndarray = getattr(self, name)
         return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=empty)
-
-    def outcome(self, i: int) -> Outcome:
-        """What a group's ticket is told: of its own rollouts, as many as it asked for."""
-        ticket, screening = self.tickets[i], self.screenings[i]
-        start = 0 if screening is None else screening.rollouts
-        own = slice(start, int(self.sizes[i]) if ticket.n_rollouts is None else start + ticket.n_rollouts)
-        labels = self.labels[i][own] if self.labels else None
-        return outcome_of(ticket, self.rewards[i, own], labels, self.told[i, own])
 
     def whole_evidence(self, curriculum: Curriculum, evidence: Evidence) -> Evidence:
         """The evidence of the whole groups: what was told, unless some had been screened."""
@@ -206,17 +192,33 @@ class Collected:
         }
 
 
+def groups_in(calls: RolledOut) -> Iterator[tuple[Ticket, Call, slice]]:
+    """Each ticket, its call, and where its rollouts are in that."""
+    for tickets, call in calls:
+        for ticket, own in zip(tickets, call.groups, strict=True):
+            yield ticket, call, own
+
+
 def outcome_of(
-    ticket: Ticket, rewards: np.ndarray, labels: list[str | None] | None, advantages: np.ndarray | None = None
+    ticket: Ticket,
+    rewards: np.ndarray,
+    labels: list[str | None] | None,
+    advantages: np.ndarray | None = None,
+    before: Screening | None = None,
 ) -> Outcome:
-    """What a ticket is told of its rollouts (n,); those without a reward, NaN, are counted as failed."""
-    scored = ~np.isnan(rewards)
+    """What a ticket is told of its group's rollouts (n,): of its own, as many as it asked for, not of those `before`.
+
+    Those without a reward, NaN, are counted as failed.
+    """
+    start = 0 if before is None else before.rollouts
+    own = slice(start, None if ticket.n_rollouts is None else start + ticket.n_rollouts)
+    scored = ~np.isnan(rewards[own])
     return Outcome(
         ticket.id,
-        rewards=rewards[scored],
-        advantages=None if advantages is None else advantages[scored],
+        rewards=rewards[own][scored],
+        advantages=None if advantages is None else advantages[own][scored],
         failed=int((~scored).sum()),
-        labels=None if labels is None else [label for label, s in zip(labels, scored, strict=True) if s],
+        labels=None if labels is None else [label for label, s in zip(labels[own], scored, strict=True) if s],
     )
 
 

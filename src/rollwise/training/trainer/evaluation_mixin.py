@@ -28,7 +28,7 @@ class EvaluationMixin(TrlTrainer):
     curriculum: Curriculum
     phases: Phases
     probe_batch: int | None
-    _captured: dict[str, Any] | None = None
+    _captured: dict[str, Any]
     after_evaluation: list[Callable[[], None]]
     """Called when `evaluate` has evaluated every set."""
     evaluation_seconds = 0.0
@@ -175,13 +175,12 @@ class EvaluationMixin(TrlTrainer):
 
     def _measure(self, inputs: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
         """TRL's output, and how many prompts of all ranks it is of; prompts that only fill a batch up not counted."""
-        self._captured = None
+        self._captured = {}
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        captured = self._take_captured()
         n = self.num_generations_eval
-        if captured is None:
+        if not self._captured:
             return output, max(1, len(inputs) // n)
-        told, totals = (numbers.reshape(-1, n) for numbers in self._told_and_totals(captured))
+        told, totals = (self._captured[name].reshape(-1, n) for name in ("rewards", "totals"))
         order = self._orders.get(self.evaluated_set or "")
         results = self.results.setdefault(self.evaluated_set or "", SetResults(n, own=None))
         successes = (told >= self.curriculum.reward_spec.threshold).sum(axis=1)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
+import torch
 from accelerate.utils import gather_object
 
 from rollwise.tickets.ticket import Purpose
@@ -43,7 +44,7 @@ class RolloutMixin(AdvantageMixin):
         mine = everyone[accelerator.process_index * size : (accelerator.process_index + 1) * size]
         bound = [dict(self.train_dataset[row]) for row in mine]
         bound_prompts = [row.get("prompt") for row in bound]
-        self._captured = None
+        self._captured = {}
         phase = UNCHARGED if purpose == "oracle" else "other"
         with (
             attributes_set(self, **self._settings(n, purpose)),
@@ -51,19 +52,19 @@ class RolloutMixin(AdvantageMixin):
             self.phases.phase(phase),
         ):
             output: dict[str, Any] = super()._generate_and_score_completions(bound)
-        captured = self._require_feedback(bound_prompts)
+        self._check_captured(bound_prompts)
+        captured = self._captured
         if self.gate is not None or self._screens or self._allocates or self.posterior:
             check_mergeable(output)
         labels = None
         if self.failure_of is not None:
             labels = gather_object([self.failure_of(*pair) for pair in zip(captured["texts"], bound, strict=True)])
         advantages = accelerator.gather(output["advantages"].contiguous())
-        told, totals = self._told_and_totals(captured)
         return Call(
             n=n,
             output=gather_rows(output, accelerator, self._tokenizer.pad_token_id) if purpose == "screen" else output,
-            rewards=told,
-            totals=totals,
+            rewards=captured["rewards"],
+            totals=captured["totals"],
             advantages=advantages.float().cpu().numpy(),
             lengths=np.array(gather_object(captured["lengths"])),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
@@ -118,10 +119,15 @@ class RolloutMixin(AdvantageMixin):
     def _calculate_rewards(
         self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
     ) -> Any:
-        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)  # of all ranks
+        # What is trained on, the weighted sum, is NaN only where every function gave NaN, as TRL counts it.
+        totals: torch.Tensor = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
+        totals[torch.isnan(rewards).all(dim=1)] = torch.nan
+        told = totals if self.success is None else rewards[:, self.success]
         self._captured = {
             "inputs": inputs,
-            "rewards": rewards,  # gathered over ranks by TRL already
+            "rewards": told.cpu().double().numpy(),
+            "totals": totals.cpu().double().numpy(),
             "texts": list(completions),
             "lengths": generated_lengths(completion_ids_list, self._tool_mask),
         }
