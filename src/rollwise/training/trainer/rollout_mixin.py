@@ -118,9 +118,10 @@ class RolloutMixin(AdvantageMixin):
     def _calculate_rewards(
         self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
     ) -> Any:
-        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        with self.phases.phase("reward"):
+            rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         self._captured = {
-            "inputs": inputs,
+            "prompts": [row.get("prompt") for row in inputs],
             "rewards": rewards,  # gathered over ranks by TRL already
             "texts": list(completions),
             "lengths": generated_lengths(completion_ids_list, self._tool_mask),
