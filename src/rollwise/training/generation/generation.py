@@ -261,10 +261,9 @@ class Generation:
 
     def awaited(self) -> list[str]:
         """The prompts whose screened rollouts are to be kept."""
-        ids = list(self.kept)
-        waiting = set(self.curriculum.awaited().tolist()) if ids else set()
-        slots = self.curriculum.pool.slots_of(ids).tolist()
-        return [prompt_id for prompt_id, slot in zip(ids, slots, strict=True) if slot in waiting]
+        ids = self.curriculum.pool.ids
+        waiting = {ids[slot] for slot in self.curriculum.awaited().tolist()} if self.kept else set()
+        return [prompt_id for prompt_id in self.kept if prompt_id in waiting]
 
     def groups(self, dataset: Any, *, gated: bool) -> Groups:
         """All that was rolled out, for those who observe; with the data set's rows if it is given."""
