@@ -10,7 +10,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.evaluation import Faults, read_run
-from rollwise.reports.run.digest import digest_lines, headlines
+from rollwise.reports.run.digest import RolloutDigest, headlines
 from rollwise.runs.group_table import GroupTable, group_table
 from rollwise.watching.follow import RunFollower
 from rollwise.watching.state import by_category, take_snapshot
@@ -54,7 +54,7 @@ def test_core_report_and_watch_agree(name: str, tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, spec, groups))
     assert run.rewards is not None
     assert run.rewards.threshold == spec.threshold
-    table = digest_lines(run.rollout_lines(Faults()), run.rule).table
+    table = group_table(run.rollout_lines(Faults()), run.rule)
     follower = RunFollower(tmp_path)
     follower.look()
     watched = by_category(follower.history.groups, [f"c{i}" for i in range(len(groups))], follower.history.rule)
@@ -85,7 +85,7 @@ def test_an_older_folder_is_read_by_a_guess_and_says_so(tmp_path: Path) -> None:
     """Without `rewards.json`: 1, or the greatest reward where that is more. Of [8, 8], [9, 9] the second is solved."""
     run = read_run(write_run(tmp_path, None, SPECS["of ten"][1]))
     assert run.rewards is None
-    digest = digest_lines(run.rollout_lines(Faults()), run.rule)
+    digest = RolloutDigest.of(run, Faults())
     assert digest.table.all_good.tolist() == [False, False, True, False]
     rows = {row.label: row for row in headlines(run, digest)}
     assert (rows["solved from"].value, rows["solved from"].note.split(",")[0]) == ("reward 9", "guessed")
@@ -96,7 +96,7 @@ def test_an_older_folder_is_read_by_a_guess_and_says_so(tmp_path: Path) -> None:
 
     spec, groups = SPECS["of ten"]
     run = read_run(write_run(tmp_path, spec, groups))
-    rows = {row.label: row for row in headlines(run, digest_lines(run.rollout_lines(Faults()), run.rule))}
+    rows = {row.label: row for row in headlines(run, RolloutDigest.of(run, Faults()))}
     assert (rows["solved from"].value, rows["solved from"].note) == ("reward 8", "as the curriculum had it")
     follower.look()  # the file came later
     assert (follower.history.rule.at, follower.history.rule.guessed) == (8.0, False)

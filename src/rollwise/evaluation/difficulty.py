@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.runs.data_file import PoolFacts
 from rollwise.runs.group_table import NO_NAME, GroupTable, is_real
 from rollwise.runs.lines import Faults
 from rollwise.runs.reading import RunData
@@ -55,17 +54,9 @@ def level_numbers(names: Sequence[str]) -> FloatArray | None:
     return None
 
 
-def sampled_difficulty(
-    groups: GroupTable, facts: PoolFacts | None, difficulties: Mapping[str, float]
-) -> Difficulty | None:
-    """By levels, where categories are levels, else by the column `difficulty`; None where there is neither.
-
-    Args:
-        groups: what was sampled.
-        facts: the data set in numbers; None where the folder has none.
-        difficulties: of prompts by id.
-    """
-    counts = {} if facts is None else facts.categories
+def difficulty_of(run: RunData, groups: GroupTable) -> Difficulty | None:
+    """By levels, where categories are levels, else by the column `difficulty`; None where the folder has neither."""
+    facts, counts = run.pool, {} if run.pool is None else run.pool.categories
     names = list(dict.fromkeys([*groups.categories, *counts]))
     levels = level_numbers(names) if groups.categories else None
     if levels is not None:
@@ -73,14 +64,10 @@ def sampled_difficulty(
         weights = np.array([counts.get(name, 0) for name in names], dtype=np.float64)
         mean = float(weights @ levels / weights.sum()) if weights.any() else math.nan
         return Difficulty("level", by_code[np.where(groups.category == NO_NAME, -1, groups.category)], mean)
-    if not difficulties:
+    columns = run.prompt_columns(Faults())
+    known = {id_: float(n) for id_, own in columns.items() if is_real(n := own.get("difficulty"))}
+    if not known:
         return None
-    by_prompt = np.array([difficulties.get(name, math.nan) for name in groups.prompts], dtype=np.float64)
+    by_prompt = np.array([known.get(name, math.nan) for name in groups.prompts], dtype=np.float64)
     mean = math.nan if facts is None or facts.difficulty is None else facts.difficulty
     return Difficulty("difficulty", by_prompt[groups.prompt], mean)
-
-
-def difficulty_of(run: RunData, groups: GroupTable) -> Difficulty | None:
-    """`sampled_difficulty` of a run's groups, as its folder says."""
-    numbers = {id_: columns.get("difficulty") for id_, columns in run.prompt_columns(Faults()).items()}
-    return sampled_difficulty(groups, run.pool, {id_: float(n) for id_, n in numbers.items() if is_real(n)})

@@ -13,7 +13,7 @@ import numpy as np
 
 from rollwise.errors import MissingExtraError, check_installed
 from rollwise.evaluation import RunData, read_run
-from rollwise.reports.run.digest import RolloutDigest, as_list, digest_lines, headlines
+from rollwise.reports.run.digest import RolloutDigest, as_list, headlines
 from rollwise.runs.evaluations import read_evaluations
 from rollwise.runs.group_table import group_table, numbers_in
 
@@ -96,7 +96,7 @@ class LoadedRun:
 
     @cached_property
     def _digest(self) -> RolloutDigest:
-        return digest_lines(self.data.rollout_lines(), self.data.rule)
+        return RolloutDigest.of(self.data)
 
     @property
     def _last_step(self) -> int:

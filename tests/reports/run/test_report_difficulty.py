@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 import rollwise as rw
-from rollwise.evaluation import read_run
+from rollwise.evaluation import RunData, read_run
 from rollwise.evaluation.difficulty import difficulty_of
-from rollwise.reports.run.digest import digest_lines
+from rollwise.reports.run.digest import RolloutDigest
+from rollwise.reports.run.figures import build_figures
 from rollwise.reports.run.figures_choice import difficulty_figure
 from rollwise.runs.data_file import pool_facts, write_pool_facts
 from rollwise.runs.folder import RunFolder
+from rollwise.runs.group_table import group_table
 
 RunMaker = Callable[..., Path]
 Drawn = Callable[..., list[dict[str, list[float]]]]
@@ -31,7 +33,10 @@ def rows(*sampled: tuple[int, str, str | None], purpose: str = "train") -> list[
 
 def figure_of(folder: Path) -> Any:
     run = read_run(folder)
-    return difficulty_figure(run, digest_lines(run.rollout_lines()).table)
+    groups = group_table(run.rollout_lines())
+    found = difficulty_of(run, groups)
+    assert found is not None
+    return difficulty_figure(groups, found)
 
 
 def test_levels_beside_the_whole_data_sets(make_run: RunMaker, drawn: Drawn) -> None:
@@ -61,10 +66,25 @@ def test_the_column_difficulty_where_categories_are_no_levels(make_run: RunMaker
     assert drawn(figure_of(folder)) == [{"sampled": [0.5, 0.75], "data set": [pytest.approx(0.2)] * 2}]
 
 
+@pytest.mark.parametrize(("category", "times"), [("Level 1", 0), ("sums", 1)])
+def test_the_prompts_file_is_read_once_and_only_where_levels_do_not_tell(
+    make_run: RunMaker, monkeypatch: pytest.MonkeyPatch, category: str, times: int
+) -> None:
+    """The longest file of a run, besides its rollouts: it has a line for each prompt."""
+    folder = make_run([{"step": 1, "frac_mixed": 1.0}], rows((1, "a", category), (1, "b", "Level 3")))
+    (folder / "prompts.jsonl").write_text('{"step": 1, "prompt_id": "a", "columns": {"difficulty": 0.5}}\n')
+    run, read = read_run(folder), []
+    own = RunData.prompt_columns
+    monkeypatch.setattr(RunData, "prompt_columns", lambda self, faults: read.append(1) or own(self, faults))
+    specs, _ = build_figures(run, RolloutDigest.of(run), [])
+    assert "difficulty" in [spec.name for spec in specs]
+    assert len(read) == times
+
+
 def test_no_figure_without_numbers(make_run: RunMaker) -> None:
     folder = make_run([{"step": 1, "frac_mixed": 1.0}], rows((1, "a", "sums"), (1, "b", None)))
     run = read_run(folder)
-    assert difficulty_of(run, digest_lines(run.rollout_lines()).table) is None
+    assert difficulty_of(run, group_table(run.rollout_lines())) is None
 
 
 def test_a_trainers_run_says_what_its_data_hold(tmp_path: Path) -> None:

@@ -15,14 +15,16 @@ from rollwise.reports.run.digest import (
     LONGEST_PROMPT,
     MOST_LINES,
     RolloutDigest,
-    digest_lines,
     duration,
     headlines,
     prompt_text,
 )
 from rollwise.reports.run.page import config_name
+from rollwise.reports.run.rollouts_section import group_cells
+from rollwise.reports.run.tables import NOTHING
 from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly, thin_extremes
 from rollwise.reports.words import count, format_rewards
+from rollwise.runs.group_table import group_table
 
 
 def test_moving_mean_of_columns_by_hand() -> None:
@@ -56,7 +58,7 @@ def test_cumulative_fills_gaps_and_starts_at_zero() -> None:
 
 
 def digest_rollouts(rows: Iterable[dict[str, Any]]) -> RolloutDigest:
-    return digest_lines(enumerate(rows, start=1))
+    return RolloutDigest(group_table(enumerate(rows, start=1)))
 
 
 def test_lane_shares() -> None:
@@ -76,10 +78,9 @@ def test_many_lanes_are_pooled() -> None:
     assert shares[0, -1] == pytest.approx(15 / 20)
 
 
-def test_digest_reads_a_stream_and_keeps_the_last_groups() -> None:
+def test_digest_reads_a_stream() -> None:
     digest = digest_rollouts({"step": i, "lane": "a", "texts": ["x" * 1000]} for i in range(1000))
     assert digest.groups == 1000
-    assert [group.step for group in digest.last] == [994, 995, 996, 997, 998, 999]
 
 
 def test_what_was_measured_is_counted_apart(make_run: Callable[..., Path]) -> None:
@@ -88,7 +89,6 @@ def test_what_was_measured_is_counted_apart(make_run: Callable[..., Path]) -> No
     lines += [{"step": 1, "lane": "buffer", "purpose": "train", "rewards": [1], "texts": ["yes"]}]
     digest = digest_rollouts(lines)
     assert (digest.groups, digest.probes) == (1, 3)
-    assert [group.completion for group in digest.last] == ["yes"]
     assert digest.lane_shares()[0] == ["buffer"]
     metrics = [{"step": s, "rollouts": 60 * s, "probe_rollouts": 30 * (s == 1)} for s in (1, 2)]
     run = read_run(make_run(metrics, lines))
@@ -104,12 +104,12 @@ def test_groups_survive_missing_and_odd_values() -> None:
         {"rewards": [1, None, "x", True], "texts": [None, "second"], "prompt": 5},
         {"prompt": "p" * 5000, "texts": ["\n" * 100]},
     ]
-    empty, nothing, odd, long = digest_rollouts(rows).last
+    assert digest_rollouts(rows).groups == 4
+    empty, nothing, odd, long = map(group_cells, rows)
     assert empty == nothing
-    assert odd.rewards == (1.0, None, None, 1.0)
-    assert (odd.completion, odd.prompt) == ("second", "5")
-    assert len(long.prompt) <= LONGEST_PROMPT + 2
-    assert long.completion.count("\n") < MOST_LINES
+    assert odd[1:] == ['<div class="text">5</div>', NOTHING, "1, failed, failed, 1", '<div class="text">second</div>']
+    assert len(long[1]) <= len('<div class="text"></div>') + LONGEST_PROMPT + 2
+    assert long[4].count("\n") < MOST_LINES
 
 
 def test_prompt_text_of_chat_messages() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from rollwise.evaluation.lengths import lengths_by_step
-from rollwise.reports.run.digest import digest_lines
 from rollwise.reports.run.figures_run import length_figure
 from rollwise.runs.group_table import group_table
 from rollwise.runs.solved import SolvedRule
@@ -45,10 +44,10 @@ def test_the_mark_of_the_run_decides() -> None:
 
 
 def test_the_figure(drawn: Callable[..., list[dict[str, list[float]]]]) -> None:
-    spec = length_figure(digest_lines(enumerate(ROWS)).table)
+    spec = length_figure(group_table(enumerate(ROWS)))
     assert spec is not None
     assert drawn(spec) == [{"solved": [20], "not solved": [40, 60], "all": [25, 60]}]
-    assert length_figure(digest_lines(enumerate(ROWS[4:])).table) is None
+    assert length_figure(group_table(enumerate(ROWS[4:]))) is None
 
 
 @pytest.mark.usefixtures("unrendered")

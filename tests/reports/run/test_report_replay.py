@@ -13,7 +13,7 @@ import rollwise as rw
 from rollwise.evaluation import read_run
 from rollwise.reports import write_report
 from rollwise.reports.drawing import FigureSpec
-from rollwise.reports.run.digest import digest_lines
+from rollwise.reports.run.digest import RolloutDigest
 from rollwise.reports.run.figures import build_figures
 
 RunMaker = Callable[..., Path]
@@ -22,7 +22,7 @@ Drawn = Callable[[FigureSpec], list[dict[str, list[float]]]]
 
 def figures_of(path: Path) -> dict[str, FigureSpec]:
     run = read_run(path)
-    return {spec.name: spec for spec in build_figures(run, digest_lines(run.rollout_lines()), [])[0]}
+    return {spec.name: spec for spec in build_figures(run, RolloutDigest.of(run), [])[0]}
 
 
 def test_deviation_priority_and_flips_are_drawn_as_the_method_had_them(make_run: RunMaker, drawn: Drawn) -> None:

@@ -16,9 +16,10 @@ from rollwise.evaluation import read_run
 from rollwise.evaluation.beliefs import belief_scores, beliefs_of
 from rollwise.reports.run import browser
 from rollwise.reports.run.browser import LONGEST_TEXT, make_sample, sampled_rows, script_json, shorten
-from rollwise.reports.run.digest import digest_lines, pool_size, pooled_names
+from rollwise.reports.run.digest import RolloutDigest, pool_size, pooled_names
 from rollwise.reports.run.figures_choice import categories_figure, lanes_figure, smooth_ratio
 from rollwise.reports.run.figures_run import overhead_shares
+from rollwise.reports.run.rollouts_section import rollouts_parts
 from rollwise.reports.run.starved import find_waiting
 from rollwise.reports.run.tables import belief_table, kinds_table, waiting_section
 from rollwise.runs.group_table import group_table
@@ -64,7 +65,7 @@ def test_rows_of_the_page(make_run: RunMaker) -> None:
         {"step": 2, "prompt_id": "b", "rewards": [1], "texts": ["7"], "screened": {"rewards": [0, 0]}},
     ]  # fmt: skip
     run = read_run(make_run([{"step": 1}], rollouts))
-    groups = digest_lines(run.rollout_lines()).table
+    groups = group_table(run.rollout_lines())
     sample = make_sample(groups, np.arange(3), read_lines_at(run.path / "rollouts.jsonl", {1, 2, 3}))
     assert sample.rows == [
         [1, "a", "1+1=", "x", "L1", "train", True, "mixed", 0.5, [[1.0, "2", "", 2], [0.0, "3", "wrong", 1]]],
@@ -117,6 +118,14 @@ def test_page_says_how_many_of_how_many(make_run: RunMaker, monkeypatch: pytest.
     monkeypatch.setattr(browser.sampled_rows, "__defaults__", (10,))
     page = write_report(make_run([{"step": 1}], rows)).read_text()
     assert "10 of the 40 groups of rollouts.jsonl: those of the last step, and an even sample of the others" in page
+
+
+def test_the_last_six_groups_that_were_asked_for_to_train_on(make_run: RunMaker) -> None:
+    rows = [{"step": s, "rewards": [1], "purpose": "measure" if s % 10 == 0 else "train"} for s in range(1, 41)]
+    run = read_run(make_run([{"step": 1}], rows))
+    html = rollouts_parts(run, group_table(run.rollout_lines()))[2]
+    assert re.findall(r'data-name="step">(\d+)', html) == ["39", "38", "37", "36", "35", "34"]
+    assert "The last 6 groups of rollouts.jsonl" in html
 
 
 def test_table_of_lanes_by_hand() -> None:
@@ -192,7 +201,7 @@ def test_waiting_prompts_by_hand(make_run: RunMaker) -> None:
         *({"step": 2, "prompt_id": "now", "rewards": [1, 0]} for _ in range(19)),
     ]
     run = read_run(make_run([{"step": 2, "curriculum/coverage": 0.75}], rows))
-    groups = digest_lines(run.rollout_lines()).table
+    groups = group_table(run.rollout_lines())
     assert pool_size(run, groups) == 4
     waiting = find_waiting(run, groups)
     assert waiting is not None
@@ -275,7 +284,9 @@ def test_means_over_hardly_any_groups_are_not_drawn() -> None:
 def test_one_group_a_step_has_no_means_to_draw() -> None:
     """12 steps, window 3: of two lanes and categories in turn a window has at most two groups."""
     row = {"rewards": [0, 1], "prompt_id": "a"}
-    digest = digest_lines([(i, {**row, "step": i, "lane": "xy"[i % 2], "category": "xy"[i % 2]}) for i in range(1, 13)])
+    digest = RolloutDigest(
+        group_table([(i, {**row, "step": i, "lane": "xy"[i % 2], "category": "xy"[i % 2]}) for i in range(1, 13)])
+    )
     for spec in (lanes_figure(digest), categories_figure(digest.table)):
         assert spec is not None
         assert len(spec.panels) == 1

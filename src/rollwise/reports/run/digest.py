@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +16,8 @@ from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns, overhead
 from rollwise.reports.run.budgets import evaluation_columns
 from rollwise.reports.words import count, percent
-from rollwise.runs.group_table import NO_NAME, GroupTable, group_table, is_real
+from rollwise.runs.group_table import NO_NAME, GroupTable, group_table
+from rollwise.runs.lines import Faults
 from rollwise.runs.solved import SolvedRule
 
 # Less than one prompt of any pool.
@@ -45,36 +45,26 @@ def pool_size(run: RunData, groups: GroupTable) -> int | None:
     return None
 
 
-LAST_GROUPS = 6
-# Characters kept of a prompt and of a completion: enough to judge it, short enough for a phone.
+# Characters kept of a prompt: enough to judge it, short enough for a phone.
 LONGEST_PROMPT = 300
-LONGEST_COMPLETION = 400
 MOST_LINES = 10
 MOST_LANES = 6
 OTHER_LANES = "other"
 
 
-@dataclass(frozen=True)
-class Group:
-    """One rollout group, cut to what a table row shows."""
-
-    step: int | None
-    prompt: str
-    lane: str
-    predicted: float | None
-    rewards: tuple[float | None, ...]
-    completion: str
-
-
 @dataclass
 class RolloutDigest:
-    """The rollouts in small: every group's numbers as columns, and the last few groups as they are.
+    """The rollouts in small: every group's numbers as columns.
 
     What was measured or screened, and not trained on by itself, is counted apart, in `probes`.
     """
 
     table: GroupTable = field(default_factory=lambda: group_table([]))
-    last: list[Group] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run: RunData, faults: Faults | None = None) -> RolloutDigest:
+        """Read a run's groups once, so that 10^6 lines need little memory; `faults` as in `rollout_lines`."""
+        return cls(group_table(run.rollout_lines(faults), run.rule))
 
     @property
     def groups(self) -> int:
@@ -110,39 +100,6 @@ def pooled_names(names: Sequence[str], kinds: IntArray, *, by_name: bool = False
     place = np.full(len(names), len(ordered))
     place[ordered] = np.arange(len(ordered))
     return [names[i] for i in ordered] + ([OTHER_LANES] if len(shown) < len(largest) else []), place[kinds]
-
-
-def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> RolloutDigest:
-    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory.
-
-    Args:
-        lines: Pairs of line number and group, so that lines can be found again.
-        known: What counts as solved, as the run says; None to guess.
-    """
-    last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
-
-    def watched() -> Iterator[tuple[int, Mapping[str, Any]]]:
-        for number, row in lines:
-            if row.get("purpose", "train") == "train":
-                last.append(row)
-            yield number, row
-
-    table = group_table(watched(), known)
-    return RolloutDigest(table, [_as_group(row) for row in last])
-
-
-def _as_group(row: Mapping[str, Any]) -> Group:
-    step, predicted = row.get("step"), row.get("predicted")
-    texts = [text for text in as_list(row.get("texts")) if isinstance(text, str)]
-    lane = row.get("lane")
-    return Group(
-        step=step if isinstance(step, int) else None,
-        prompt=cut(prompt_text(row.get("prompt", row.get("prompt_id"))), LONGEST_PROMPT),
-        lane="" if lane is None else str(lane),
-        predicted=float(predicted) if is_real(predicted) else None,
-        rewards=tuple(float(r) if is_real(r) else None for r in as_list(row.get("rewards"))),
-        completion=cut(texts[0], LONGEST_COMPLETION) if texts else "",
-    )
 
 
 def prompt_text(prompt: object) -> str:

@@ -35,12 +35,12 @@ _FIGURES: list[_Figure] = []
 def figure(place: int, needs: str, *, when: Callable[..., Any] | None = None) -> Callable[[Builder], Builder]:
     """Put the figure that a function builds on the page.
 
-    The function takes any of `run`, `groups`, `digest` and `evaluations`, by these names.
+    The function takes any of `run`, `groups`, `digest`, `evaluations` and `found`, by these names.
 
     Args:
         place: figures are sorted by it.
         needs: its name, and in brackets what it needs; shown where it can't be built.
-        when: whether runs of this kind have it at all; takes the same arguments.
+        when: whether runs of this kind have it at all; takes the first four. What it returns is `found`.
     """
 
     def register(build: Builder) -> Builder:
@@ -58,9 +58,13 @@ def build_figures(
         import_module(f"rollwise.reports.run.{path.stem}")  # its figures register themselves
     parts = {"run": run, "groups": digest.table, "digest": digest, "evaluations": evaluations}
 
-    def call(function: Callable[..., Any]) -> Any:
-        return function(**{name: parts[name] for name in inspect.signature(function).parameters})
+    def call(function: Callable[..., Any], **more: Any) -> Any:
+        given = {**parts, **more}
+        return function(**{name: given[name] for name in inspect.signature(function).parameters})
 
-    wanted = [one for one in sorted(_FIGURES, key=lambda one: one.place) if one.when is None or call(one.when)]
-    built = [(one.needs, call(one.build)) for one in wanted]
+    built = [
+        (one.needs, call(one.build, found=found))
+        for one in sorted(_FIGURES, key=lambda one: one.place)
+        if (found := one.when is None or call(one.when))
+    ]
     return [spec for _, spec in built if spec is not None], [needs for needs, spec in built if spec is None]

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 from matplotlib.axes import Axes
 
-from rollwise.evaluation import RunData
-from rollwise.evaluation.difficulty import difficulty_of
+from rollwise.evaluation.difficulty import Difficulty, difficulty_of
 from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.success_rates import rate_counts, success_map
 from rollwise.reports.drawing import (
@@ -126,11 +125,10 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
 
 
 @figure(115, "mean difficulty", when=difficulty_of)
-def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+def difficulty_figure(groups: GroupTable, found: Difficulty) -> FigureSpec | None:
     """Mean difficulty of the step's prompts, beside the data set's: SEC's Figure 3."""
-    found = difficulty_of(run, groups)
     kept = groups.in_training
-    if found is None or not any_finite(found.sampled[kept]):
+    if not any_finite(found.sampled[kept]):
         return None
     kept &= np.isfinite(found.sampled)
     steps, row = np.unique(groups.step[kept], return_inverse=True)

@@ -12,9 +12,8 @@ from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import finite
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.html import CSS, bullets, figure_section, html_page, page_header
-from rollwise.reports.run.browser import Sample, browser_script
+from rollwise.reports.run.browser import browser_script
 from rollwise.reports.run.digest import Headline, RolloutDigest
-from rollwise.reports.run.rollouts_section import rollouts_section
 from rollwise.reports.words import count
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, ROLLOUTS_FILE
 
@@ -36,7 +35,7 @@ class PageParts:
         alarms: What the run warned of, a sentence each.
         details: HTML that stands under a figure's caption, by the figure's name.
         sections: Further sections after the figures, as title and HTML.
-        sample: The groups that the page can search.
+        rollouts: The section of the rollouts, as HTML.
     """
 
     run: RunData
@@ -48,7 +47,7 @@ class PageParts:
     alarms: Sequence[str] = ()
     details: Mapping[str, str] = field(default_factory=dict)
     sections: Sequence[tuple[str, str]] = ()
-    sample: Sample = field(default_factory=lambda: Sample([], 0))
+    rollouts: str = ""
 
 
 def render_page(parts: PageParts) -> str:
@@ -61,7 +60,7 @@ def render_page(parts: PageParts) -> str:
     if parts.lacking:
         lacking = f"<p>The files lack the data for:</p>{bullets(parts.lacking)}"
         sections.append(f"<section><h2>Not drawn</h2>{lacking}</section>")
-    sections += [rollouts_section(parts.sample, parts.digest.last), _config(parts.run), _sources(parts)]
+    sections += [parts.rollouts, _config(parts.run), _sources(parts)]
     return html_page(f"{parts.run.name}: rollwise report", sections, css=CSS, script=browser_script())
 
 

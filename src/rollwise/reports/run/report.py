@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
-from rollwise.reports.run.digest import digest_lines, headlines
+from rollwise.reports.run.digest import RolloutDigest, headlines
 from rollwise.reports.run.judgments import judgment_headline, judgment_samples
 from rollwise.reports.run.problems import find_alarms, find_problems
 from rollwise.reports.run.rollouts_section import rollouts_parts
@@ -45,7 +45,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
     faults = Faults()
     run = read_run(run_path, faults)
-    digest = digest_lines(run.rollout_lines(faults), run.rule)
+    digest = RolloutDigest.of(run, faults)
     evaluations = read_evaluations(run.path, faults)
     specs, lacking = build_figures(run, digest, evaluations)
     target = run.path / REPORT_FILE if out is None else Path(out)
@@ -53,7 +53,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         if out is None:
             raise _not_written(lost, target) from lost
         faults.add_file(FIGURES_FOLDER, f"can't be written ({lost.strerror or lost}): they are in this page alone")
-    details, sections, sample = rollouts_parts(run, digest)
+    details, sections, rollouts = rollouts_parts(run, digest.table)
     details["score_by_category"] = category_table(evaluations)
     judged = judgment_samples(run, faults)
     parts = PageParts(
@@ -66,7 +66,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         alarms=find_alarms(run, digest.table),
         details=details,
         sections=[*judged, *sections],
-        sample=sample,
+        rollouts=rollouts,
     )
     try:
         write_whole(target, render_page(parts))

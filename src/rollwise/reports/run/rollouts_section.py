@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from rollwise.evaluation import RunData
 from rollwise.reports.run.browser import FIELDS, OUTCOMES, Sample, make_sample, sampled_rows
-from rollwise.reports.run.digest import Group, RolloutDigest
+from rollwise.reports.run.digest import LONGEST_PROMPT, as_list, cut, prompt_text
 from rollwise.reports.run.judgments import judgment_details
 from rollwise.reports.run.starved import find_waiting
 from rollwise.reports.run.tables import NOTHING, belief_table, html_table, kinds_table, waiting_section
 from rollwise.reports.words import count, format_rewards
+from rollwise.runs.group_table import GroupTable, is_real
 from rollwise.runs.lines import read_lines_at
 from rollwise.runs.names import ROLLOUTS_FILE
 
+LAST_GROUPS = 6
+# Characters kept of a completion there, as of a prompt.
+LONGEST_COMPLETION = 400
 
-def rollouts_section(sample: Sample, last: Sequence[Group]) -> str:
-    """Both forms; `""` where there is no group."""
+
+def rollouts_section(sample: Sample, last: Sequence[Mapping[str, Any]]) -> str:
+    """Both forms, the second of the `last` lines; `""` where there is no group."""
     return (_browser(sample) if sample.rows else "") + _last_groups(last)
 
 
@@ -63,37 +69,41 @@ def _select(name: str, label: str, values: Sequence[str]) -> str:
     return f'<label>{label} <select name="{name}"><option value="">any</option>{options}</select></label>'
 
 
-def _last_groups(groups: Sequence[Group]) -> str:
-    if not groups:
+def _last_groups(lines: Sequence[Mapping[str, Any]]) -> str:
+    if not lines:
         return ""
     head = ("step", "prompt", "lane", "rewards", "first completion")
-    rows = [_group_row(group) for group in reversed(groups)]
+    rows = [group_cells(line) for line in reversed(lines)]
     return (
         f'<section class="wide unscripted"><h2>Last rollout groups</h2>{html_table(head, rows, "last")}'
-        f'<p class="note">The last {count(len(groups), "group")} of rollouts.jsonl, the latest first; long '
+        f'<p class="note">The last {count(len(lines), "group")} of rollouts.jsonl, the latest first; long '
         "texts are cut. Expected is the mean score that the curriculum predicted when it asked.</p></section>"
     )
 
 
-def _group_row(group: Group) -> list[str]:
-    expected = "" if group.predicted is None else f"<br>expected {group.predicted:.2f}"
+def group_cells(line: Mapping[str, Any]) -> list[str]:
+    """A line of `rollouts.jsonl` as cells: step, prompt, lane, rewards and the first completion that is text."""
+    step, lane, predicted = (line.get(name) for name in ("step", "lane", "predicted"))
+    prompt = cut(prompt_text(line.get("prompt", line.get("prompt_id"))), LONGEST_PROMPT)
+    completion = next((text for text in as_list(line.get("texts")) if isinstance(text, str)), "")
+    rewards = [float(reward) if is_real(reward) else None for reward in as_list(line.get("rewards"))]
     return [
-        NOTHING if group.step is None else str(group.step),
-        f'<div class="text">{escape(group.prompt)}</div>',
-        f"{escape(group.lane) or NOTHING}{expected}",
-        escape(format_rewards(group.rewards)),
-        f'<div class="text">{escape(group.completion) or NOTHING}</div>',
+        str(step) if isinstance(step, int) else NOTHING,
+        f'<div class="text">{escape(prompt)}</div>',
+        (escape("" if lane is None else str(lane)) or NOTHING)
+        + (f"<br>expected {predicted:.2f}" if is_real(predicted) else ""),
+        escape(format_rewards(rewards)),
+        f'<div class="text">{escape(cut(completion, LONGEST_COMPLETION)) or NOTHING}</div>',
     ]
 
 
-def rollouts_parts(run: RunData, digest: RolloutDigest) -> tuple[dict[str, str], list[tuple[str, str]], Sample]:
-    """Tables under figures, a section of their own, and the groups to search, whose lines are read a second time."""
-    groups = digest.table
+def rollouts_parts(run: RunData, groups: GroupTable) -> tuple[dict[str, str], list[tuple[str, str]], str]:
+    """Tables under figures, a section of their own, and that of the rollouts, whose lines are read a second time."""
     chosen = sampled_rows(groups)
+    last = groups.line[groups.train][-LAST_GROUPS:].tolist()
     waiting = find_waiting(run, groups)
     named = [] if waiting is None else [prompt.line for prompt in waiting.longest]
-    path = run.path / ROLLOUTS_FILE
-    lines = read_lines_at(path, {*groups.line[chosen].tolist(), *named}) if len(groups) else {}
+    lines = read_lines_at(run.path / ROLLOUTS_FILE, {*groups.line[chosen].tolist(), *last, *named})
     details = {
         "lanes": kinds_table(groups, groups.lane, groups.lanes, "lane"),
         "categories": kinds_table(groups, groups.category, groups.categories, "category"),
@@ -101,4 +111,5 @@ def rollouts_parts(run: RunData, digest: RolloutDigest) -> tuple[dict[str, str],
         "judgments": judgment_details(run, groups),
     }
     sections = [] if waiting is None else [("Prompts left waiting", waiting_section(waiting, lines))]
-    return details, sections, make_sample(groups, chosen, lines)
+    shown = rollouts_section(make_sample(groups, chosen, lines), [lines[line] for line in last if line in lines])
+    return details, sections, shown

@@ -47,7 +47,7 @@ class AdvantageMixin(TrlTrainer):
                 f"rollouts were generated but no rewards were computed: trl {trl.__version__} or a subclass computes "
                 "them without _calculate_rewards, so the curriculum would never learn"
             )
-        if [row.get("prompt") for row in self._captured["inputs"]] != prompts:
+        if self._captured["prompts"] != prompts:
             raise SilentNoOpError(
                 "the prompts that were scored are not those that the curriculum chose: something between replaced or "
                 "reordered them (a subclass's _generate_and_score_completions?)"

@@ -114,21 +114,25 @@ class Generation:
         if not tickets:
             return None
         parts: dict[int, list[Ticket]] = {}
+        screened: dict[str, int] = {}
         for ticket in tickets:
-            parts.setdefault(self._to_make(ticket), []).append(ticket)
-        self._parts = list(parts.values())
-        in_order = [ticket for part in parts.values() for ticket in part]
-        rows = self.dataset_rows[self.curriculum.pool.slots_of([t.prompt_id for t in in_order])].tolist()
-        self._rows |= zip([t.id for t in in_order], rows, strict=True)
-        cuts = np.cumsum([0, *map(len, parts.values())])
-        begun = [t for t in in_order if t.purpose == "train" and self._goes_on(t)]
-        self._begun = [t.id for t in begun]
+            n, screened[ticket.id] = self._to_make(ticket)
+            parts.setdefault(n, []).append(ticket)
+        begun = [ticket for own in parts.values() for ticket in own if screened[ticket.id]]
+        self._parts, self._begun = list(parts.values()), [ticket.id for ticket in begun]
         return Order(
             purpose=tickets[0].purpose,
-            parts=[(n, rows[a:b]) for n, a, b in zip(parts, cuts[:-1], cuts[1:], strict=True)],
-            screened=[t.prompt_id for t in begun],
-            tickets=[(t.id, t.prompt_id) for t in in_order if t.purpose == "screen"],
+            parts=[(n, self._rows_of(own)) for n, own in parts.items()],
+            screened=[ticket.prompt_id for ticket in begun],
+            tickets=[(t.id, t.prompt_id) for own in parts.values() for t in own if t.purpose == "screen"],
         )
+
+    def _rows_of(self, tickets: list[Ticket]) -> list[int]:
+        """Their rows of the data set, which are remembered for those who observe."""
+        slots = self.curriculum.pool.slots_of([ticket.prompt_id for ticket in tickets])
+        rows: list[int] = self.dataset_rows[slots].tolist()
+        self._rows |= zip([ticket.id for ticket in tickets], rows, strict=True)
+        return rows
 
     def _probe(self) -> list[Ticket]:
         """Tickets of about as many rollouts as one call may have."""
@@ -166,22 +170,21 @@ class Generation:
             self._turns = Rounds(self.curriculum, asked, n_rollouts=self.group)
             return self._turns.ask()
         if allocator is not None or not screens:
-            sizes = [self._to_make(t) + (self.kept[t.prompt_id].call.n if self._goes_on(t) else 0) for t in asked]
+            sizes = [sum(self._to_make(ticket)) for ticket in asked]
             check_sizes(asked, sizes, self.group, allocated=allocator is not None, screens=screens)
         return asked
 
-    def _to_make(self, ticket: Ticket) -> int:
-        """Rollouts to make of a ticket: the whole group, where the screened part of it was lost."""
-        if ticket.purpose != "train":
-            return ticket.n_rollouts or self.group
-        kept = None if (one := self.kept.get(ticket.prompt_id)) is None else one.call.n
-        return self.curriculum.to_make(ticket, self.group, kept=kept)
+    def _to_make(self, ticket: Ticket) -> tuple[int, int]:
+        """Rollouts to make of a ticket, and those of a screening that its group begins with.
 
-    def _goes_on(self, ticket: Ticket) -> bool:
-        """Whether its group begins with kept rollouts of a screening."""
-        if self.curriculum.allocator is not None:
-            return is_continued(ticket) and ticket.prompt_id in self.kept
-        return ticket.prompt_id in self.kept and self._to_make(ticket) < self.group
+        Where some of the screened ones were lost, the whole group is made.
+        """
+        if ticket.purpose != "train":
+            return ticket.n_rollouts or self.group, 0
+        kept = None if (one := self.kept.get(ticket.prompt_id)) is None else one.call.n
+        n = self.curriculum.to_make(ticket, self.group, kept=kept)
+        goes_on = n < self.group if self.curriculum.allocator is None else is_continued(ticket)
+        return n, kept if kept is not None and goes_on else 0
 
     # ---- what came of it ----
 
@@ -266,10 +269,9 @@ class Generation:
 
     def awaited(self) -> list[str]:
         """The prompts whose screened rollouts are to be kept."""
-        ids = list(self.kept)
-        waiting = set(self.curriculum.awaited().tolist()) if ids else set()
-        slots = self.curriculum.pool.slots_of(ids).tolist()
-        return [prompt_id for prompt_id, slot in zip(ids, slots, strict=True) if slot in waiting]
+        ids = self.curriculum.pool.ids
+        waiting = {ids[slot] for slot in self.curriculum.awaited().tolist()} if self.kept else set()
+        return [prompt_id for prompt_id in self.kept if prompt_id in waiting]
 
     def groups(self, dataset: Any, *, gated: bool) -> Groups:
         """All that was rolled out, for those who observe; with the data set's rows if it is given."""

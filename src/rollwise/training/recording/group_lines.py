@@ -7,20 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.curricula import Curriculum
 from rollwise.runs.data_file import category_columns
-from rollwise.runs.folder import RunFolder
 from rollwise.tickets.ticket import line_of, plain_id
 from rollwise.training.generation.groups import Groups, Probe
 from rollwise.training.recording.judgment_lines import judgment_lines
+from rollwise.training.recording.prompt_log import PromptLog
 
 _COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
 
 
-def write_groups(folder: RunFolder, groups: Groups, grouped_by: Sequence[str] = (), *, judgments: int) -> None:
-    """Append a generation's groups to `rollouts.jsonl`, and at most this many of its judgments to `judgments.jsonl`."""
-    folder.append(folder.rollouts, group_lines(groups, grouped_by))
-    if lines := judgment_lines(groups, judgments):
-        folder.append(folder.judgments, lines)
+def write_groups(prompts: PromptLog, groups: Groups, curriculum: Curriculum, *, judgments: int) -> None:
+    """Append a generation's groups to `rollouts.jsonl`, and what goes with them to other files of the folder.
+
+    The columns of prompts that are new go to `prompts.jsonl`, at most `judgments` judgments to `judgments.jsonl`.
+    """
+    folder, grouped_by = prompts.folder, curriculum.grouped_by or ()
+    lines = group_lines(groups, grouped_by)
+    prompts.add(groups.step, [line["prompt_id"] for line in lines], curriculum.pool, grouped_by)
+    folder.append(folder.rollouts, lines)
+    if judged := judgment_lines(groups, judgments):
+        folder.append(folder.judgments, judged)
 
 
 def means_and_counts(groups: Groups) -> tuple[dict[str, float], dict[str, float]]:

@@ -48,8 +48,9 @@ class PromptLog:
         if pool is not self._pool:
             self._pool = pool
             write_pool_facts(self.folder.path, pool_facts(pool, grouped_by))
-        new = [id_ for id_ in dict.fromkeys(prompt_ids) if id_ not in self._written and id_ in pool]
-        found = {id_: columns for id_ in new if (columns := _columns(pool, pool.slot(id_)))}
+        new = [id_ for id_ in dict.fromkeys(prompt_ids) if id_ not in self._written]
+        slots = zip(new, pool.slots_of(new).tolist(), strict=True)
+        found = {id_: columns for id_, slot in slots if slot >= 0 and (columns := _columns(pool, slot))}
         if found:
             lines = [{"step": step, "prompt_id": id_, "columns": columns} for id_, columns in found.items()]
             self.folder.append(self.folder.prompts, lines)

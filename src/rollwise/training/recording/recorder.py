@@ -121,10 +121,7 @@ class Recorder(TrainerCallback):
 
         Where a step has several generations, its means are over the groups of all of them, its counts are summed.
         """
-        asked = [probe.ticket for probe in groups.probes] + groups.tickets
-        curriculum = self._trainer.curriculum
-        self.prompts.add(groups.step, (t.prompt_id for t in asked), curriculum.pool, curriculum.grouped_by or ())
-        write_groups(self.folder, groups, curriculum.grouped_by or (), judgments=self.judgments_per_step)
+        write_groups(self.prompts, groups, self._trainer.curriculum, judgments=self.judgments_per_step)
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens

@@ -119,13 +119,14 @@ class RolloutMixin(AdvantageMixin):
     def _calculate_rewards(
         self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
     ) -> Any:
-        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)  # of all ranks
+        with self.phases.phase("reward"):
+            rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)  # of all ranks
         # What is trained on, the weighted sum, is NaN only where every function gave NaN, as TRL counts it.
         totals: torch.Tensor = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
         totals[torch.isnan(rewards).all(dim=1)] = torch.nan
         told = totals if self.success is None else rewards[:, self.success]
         self._captured = {
-            "inputs": inputs,
+            "prompts": [row.get("prompt") for row in inputs],
             "rewards": told.cpu().double().numpy(),
             "totals": totals.cpu().double().numpy(),
             "texts": list(completions),

@@ -1,4 +1,7 @@
-"""Where a step's time and tokens go, by hooks on the methods of TRL's trainers that generate, score and update."""
+"""Where a step's time and tokens go, by hooks on the methods of TRL's trainers that generate, read and update.
+
+Rewards are timed where they are kept, in `RolloutMixin`.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +50,6 @@ class TimingMixin(TrlTrainer):
         in_all, written = sum(map(len, completions)), sum(generated_lengths(completions, self._tool_mask))
         self.compute.add("read", sum(map(len, prompts)) + in_all - written)
         self.compute.add("generated", written)
-
-    def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Any:
-        with self.phases.phase("reward"):
-            return super()._calculate_rewards(*args, **kwargs)
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, *args: Any, **kwargs: Any
