@@ -10,7 +10,9 @@ WEIGHT = 0.5
 KINDS = {"grpo": JudgingGRPO, "rloo": JudgingRLOO, "expected": JudgingGRPO}
 
 
-def train(out: Path, kind: str, weight: float, steps: int, resume: str | None = None, **options: Any) -> tuple[Any, list[Any]]:
+def train(
+    out: Path, kind: str, weight: float, steps: int, resume: str | None = None, **options: Any
+) -> tuple[Any, list[Any]]:
     options |= {"expected": kind == "expected"}
     trainer = judging(out, kind=KINDS[kind], weight=weight, processes=2, accumulate=2, max_steps=steps, **options)
     noted = Gradients()
