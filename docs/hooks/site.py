@@ -5,12 +5,13 @@ mkdocs calls the functions `on_...` while it builds. Nothing here needs a networ
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from mkdocs.structure.files import File, Files
 
@@ -65,11 +66,11 @@ def _commands() -> list[list[str]]:
 
 
 def _help(words: list[str]) -> str:
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
-        "COLUMNS": "100",
-        "NO_COLOR": "1",
-    }
-    command = [sys.executable, "-m", "rollwise", *words, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    return done.stdout.strip()
+    """As on a terminal of 100 columns."""
+    from rollwise.cli import main
+
+    said = io.StringIO()
+    environment = {"COLUMNS": "100", "NO_COLOR": "1"}
+    with patch.dict("os.environ", environment), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    return said.getvalue().strip()

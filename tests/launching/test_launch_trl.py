@@ -234,40 +234,16 @@ def test_signals_reach_the_engine() -> None:
 
 
 TORCHRUN = """
-import multiprocessing, os, runpy, sys
-from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler
+import os, sys
+from forked import torchrun
 from rollwise.cli import main
 
 def here(program, words, environment):
     # In place of exec, and a new interpreter for torchrun.
     assert words[1:3] == ["-m", "torch.distributed.run"], words
     os.environ.update(environment)
-    sys.argv = words[2:]
-    runpy.run_module(words[2], run_name="__main__", alter_sys=True)
+    torchrun(*words[3:])
 
-class Rank:
-    # In place of torchrun's Popen, and a new interpreter for each rank.
-    def __init__(self, args, env, **_):
-        place = args.index("-m") + 1
-        given = (list(args[place:]), env)
-        self.process = multiprocessing.get_context("fork").Process(target=self.run, args=given)
-        self.process.start()
-        self.pid = self.process.pid
-
-    def run(self, words, env):
-        os.setsid()
-        os.environ.update(env)
-        sys.argv = words
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-
-    def poll(self):
-        return self.process.exitcode
-
-    def wait(self, timeout=None):
-        self.process.join(timeout)
-        return self.process.exitcode
-
-subprocess_handler.Popen = Rank
 os.execvpe = here
 sys.exit(main(sys.argv[1:]))
 """
@@ -276,7 +252,8 @@ sys.exit(main(sys.argv[1:]))
 def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32)
     save_policy(*build_policy(small), tmp_path / "policy")  # the command's own would have to be warm-started
-    path = _file(tmp_path, f"model: {tmp_path / 'policy'}\nmax_completion_length: 64\n")
+    few = "num_prompts: 8\nnum_generations: 2\nmax_completion_length: 4\n"
+    path = _file(tmp_path, f"model: {tmp_path / 'policy'}\n{few}")
     first = Command("launch", path, "--engine", "trl", "--nproc", "2", code=TORCHRUN)
     assert first.wait() == 0, first.said[-2000:]
     assert read_yaml(tmp_path / "run/launch.yaml")["nproc"] == 2

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).parent
+from processes import Command, script
 
 
 def launch(out: Path) -> None:
-    """Run all scenarios on gloo ranks; the log of all, and the exit status, stay beside their files."""
-    folders = (HERE.parent, HERE, HERE / "generation", HERE / "trainer")
-    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "ACCELERATE_USE_CPU": "true"}
-    with open(out / "log", "w") as log:
-        done = subprocess.run(
-            [sys.executable, str(HERE / "two_ranks_all.py"), str(out)],
-            env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=1200,
-        )  # fmt: skip
-    (out / "status").write_text(str(done.returncode))
+    """Run all scenarios on gloo ranks; what is said, and the exit status, stay beside their files."""
+    scenarios = script(Path(__file__).parent / "two_ranks_all.py")
+    done = Command(str(out), code=scenarios, environment={"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"})
+    (out / "status").write_text(str(done.wait(1200)))
+    (out / "log").write_text(done.said)
 
 
 @pytest.fixture(scope="module", autouse=True)

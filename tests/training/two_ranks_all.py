@@ -17,7 +17,6 @@ import two_ranks_judging
 import two_ranks_probing
 import two_ranks_sharded
 from forked import on_ranks
-from lighter import lighten, without_figures
 from ranks import end
 
 RESUMED = {
@@ -77,6 +76,4 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    lighten()
-    without_figures()
     main(Path(sys.argv[1]))

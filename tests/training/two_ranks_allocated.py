@@ -28,7 +28,7 @@ def train(out: Path, resume: bool, way: str = "once") -> Any:
         out,
         curriculum=curriculum_of(way),
         processes=2,
-        max_steps=4,
+        max_steps=3,
         save_strategy="steps",
         save_steps=2,
         extra={

@@ -23,7 +23,7 @@ def train(out: Path, resume: bool, name: str) -> Any:
         curriculum=CURRICULA[name](),
         dataset=toy_dataset().add_column("embedding", [[float(i % 6), float(i % 4)] for i in range(24)]),
         processes=2,
-        max_steps=4,
+        max_steps=3,
         save_strategy="steps",
         save_steps=2,
         extra={"posterior_advantages": name == "posterior"},

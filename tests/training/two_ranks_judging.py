@@ -10,9 +10,11 @@ WEIGHT = 0.5
 KINDS = {"grpo": JudgingGRPO, "rloo": JudgingRLOO, "expected": JudgingGRPO}
 
 
-def train(out: Path, kind: str, weight: float, resume: str | None = None, **options: Any) -> tuple[Any, list[Any]]:
+def train(
+    out: Path, kind: str, weight: float, steps: int, resume: str | None = None, **options: Any
+) -> tuple[Any, list[Any]]:
     options |= {"expected": kind == "expected"}
-    trainer = judging(out, kind=KINDS[kind], weight=weight, processes=2, accumulate=2, max_steps=4, **options)
+    trainer = judging(out, kind=KINDS[kind], weight=weight, processes=2, accumulate=2, max_steps=steps, **options)
     noted = Gradients()
     trainer.add_callback(noted)
     trainer.train(resume_from_checkpoint=resume)
@@ -20,8 +22,8 @@ def train(out: Path, kind: str, weight: float, resume: str | None = None, **opti
 
 
 def judge(out: Path, kind: str) -> Any:
-    joint, with_judge = train(out / "joint", kind, WEIGHT, learning_rate=0.0)
-    _, without = train(out / "policy", kind, 0.0, learning_rate=0.0)
+    joint, with_judge = train(out / "joint", kind, WEIGHT, 2, learning_rate=0.0)
+    _, without = train(out / "policy", kind, 0.0, 2, learning_rate=0.0)
     model = joint.accelerator.unwrap_model(joint.model).eval()
     errors, sizes = [], []
     for number, (total, policy) in enumerate(zip(with_judge, without, strict=True)):
@@ -30,8 +32,8 @@ def judge(out: Path, kind: str) -> Any:
         errors.append(float((total - policy - expected).abs().max()))
         sizes.append(float(expected.abs().max()))
     saved = {"save_strategy": "steps", "save_steps": 2}
-    straight, _ = train(out / "straight", kind, WEIGHT, **saved)
-    resumed, _ = train(out / "straight", kind, WEIGHT, resume=f"{out}/straight/checkpoint-2", **saved)
+    straight, _ = train(out / "straight", kind, WEIGHT, 3, **saved)
+    resumed, _ = train(out / "straight", kind, WEIGHT, 3, resume=f"{out}/straight/checkpoint-2", **saved)
     mine = {
         "errors": errors,
         "sizes": sizes,
