@@ -10,7 +10,6 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,9 @@ import yaml
 import rollwise
 
 ROOT = Path(__file__).parents[1]
-HERE = Path(sysconfig.get_path("purelib"))
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "src")
 FULL = "ROLLWISE_TEST_FULL_INSTALL"
-BUILD = "import sys, setuptools.build_meta as backend; getattr(backend, f'build_{sys.argv[1]}')(sys.argv[2])"
+BUILD_SDIST = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
 
 
 def test_version_citation_and_changelog_agree() -> None:
@@ -35,6 +33,16 @@ def test_version_citation_and_changelog_agree() -> None:
     assert not released or released[0].split()[0] == rollwise.__version__
 
 
+def python_of(folder: Path) -> Path:
+    """The python of a new, empty environment, into which this one's pip installs."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return folder / "bin/python"
+
+
+def pip(python: Path, *command: str | Path, cwd: Path) -> None:
+    call(sys.executable, "-m", "pip", "--python", python, *command, cwd=cwd)
+
+
 def call(*command: str | Path, cwd: Path) -> str:
     """What a command prints, in an environment that does not see this checkout."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -43,45 +51,20 @@ def call(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-def build(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An sdist, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("build")
     (folder / "tree").mkdir()
     for name in SOURCES:
         kind = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         kind(ROOT / name, folder / "tree" / name)
-    call(sys.executable, "-c", BUILD, "sdist", folder, cwd=folder / "tree")
+    python = python_of(folder / "env")
+    pip(python, "install", "--quiet", "setuptools>=77", cwd=folder)
+    call(python, "-c", BUILD_SDIST, folder, cwd=folder / "tree")
     (sdist,) = folder.glob("*.tar.gz")
-    with tarfile.open(sdist) as file:
-        file.extractall(folder / "unpacked", filter="data")
-    call(sys.executable, "-c", BUILD, "wheel", folder, cwd=next((folder / "unpacked").iterdir()))
-
-
-@pytest.fixture(scope="session")
-def archives(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    return once("archives", build)
-
-
-def environment_of(wheel: Path, folder: Path, *, extras: str, borrow: Callable[[Path], object]) -> Path:
-    """A new environment with the wheel: its python. Its `site-packages` borrow from this one's what the wheel needs.
-
-    With ROLLWISE_TEST_FULL_INSTALL=1 that is installed anew.
-    """
-    call(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
-    needed = ("-c", ROOT / "constraints.txt", f"{wheel}{extras}") if os.environ.get(FULL) else ("--no-deps", wheel)
-    python = folder / "bin/python"
-    call(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *needed, cwd=folder.parent)
-    if not os.environ.get(FULL):
-        borrow(*folder.glob("lib/python*/site-packages"))
-    return python
-
-
-def borrow_numpy(place: Path) -> None:
-    for part in HERE.glob("numpy*"):
-        (place / part.name).symlink_to(part)
-
-
-def borrow_all(place: Path) -> None:
-    (place / "borrowed.pth").write_text(f"{HERE}\n")
+    pip(python, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, sdist, cwd=folder)
+    return folder
 
 
 @pytest.mark.slow
@@ -103,7 +86,8 @@ def test_the_archives_hold_what_they_should(archives: Path) -> None:
 @pytest.mark.slow
 def test_the_wheel_works_with_numpy_alone(archives: Path, tmp_path: Path) -> None:
     (wheel,) = archives.glob("*.whl")
-    python = environment_of(wheel, tmp_path / "env", extras="", borrow=borrow_numpy)
+    python = python_of(tmp_path / "env")
+    pip(python, "install", "--quiet", wheel, cwd=tmp_path)
     assert "profile" in call(tmp_path / "env/bin/rollwise", "--help", cwd=tmp_path)
     assert call(tmp_path / "env/bin/rollwise", "--version", cwd=tmp_path).split() == ["rollwise", rollwise.__version__]
     readme = (ROOT / "README.md").read_text()
@@ -117,9 +101,17 @@ def test_the_wheel_works_with_numpy_alone(archives: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_the_wheel_trains_three_steps(archives: Path, tmp_path: Path) -> None:
+    """Its dependencies are those of this environment, or with ROLLWISE_TEST_FULL_INSTALL=1 installed anew."""
     own = pytest.importorskip("own")
     (wheel,) = archives.glob("*.whl")
-    python = environment_of(wheel, tmp_path / "env", extras="[train,report]", borrow=borrow_all)
+    python = python_of(tmp_path / "env")
+    install = ("install", "--quiet")
+    if os.environ.get(FULL):
+        pip(python, *install, "-c", ROOT / "constraints.txt", f"{wheel}[train,report]", cwd=tmp_path)
+    else:
+        pip(python, *install, "--no-deps", wheel, cwd=tmp_path)
+        (place,) = (tmp_path / "env").glob("lib/python*/site-packages")
+        (place / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     assert str(tmp_path) in call(python, "-c", "import rollwise; print(rollwise.__file__)", cwd=tmp_path)
     own.maths_file(tmp_path)
     own.tiny_model(tmp_path / "tiny")
