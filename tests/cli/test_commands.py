@@ -215,8 +215,8 @@ def test_every_curriculum_trains(
         monkeypatch.setattr("rollwise.reports.write_report", lambda run: run)
     start = options.index("--curriculum_options.retest_every")
     own = [part for k, v in OWN.get(curriculum, {}).items() for part in (f"--curriculum_options.{k}", v)]
-    chosen = [*options[:start], "--curriculum", curriculum, *own, "--steps", "2", "--out", str(tmp_path)]
-    assert main(chosen) == 0
+    chosen = [*options[:start], "--curriculum", curriculum, *own, "--steps", "2", "--eval_prompts", "0"]
+    assert main([*chosen, "--out", str(tmp_path)]) == 0
     groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
     metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     count = Counter(g["purpose"] for g in groups)

@@ -56,7 +56,7 @@ def test_killed_and_gone_on_with_it_is_the_same(command: list[str], tmp_path: Pa
 
 
 def test_the_summary(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*command, "--out", str(tmp_path), "--steps", "100"]) == 0
+    assert main([*command, "--out", str(tmp_path), "--steps", "40"]) == 0
     text = " ".join(capsys.readouterr().out.split())  # wherever the lines were broken
     for part in ("96 of 200 prompts", "truly hopeless", "L2", "adcl", "Recommendation", str(tmp_path)):
         assert part in text

@@ -114,6 +114,7 @@ def test_consistency(command: Run, toy: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("page_alone")
 def test_train_watch_and_report(command: Run, toy: Path, tmp_path: Path) -> None:
     out = tmp_path / HOSTILE
     with pytest.MonkeyPatch.context() as patch:

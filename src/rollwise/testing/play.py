@@ -23,15 +23,8 @@ from rollwise.tickets.ticket import Ticket, plain_id
 
 Script = list[tuple[str, int]]
 
-actions = st.one_of(
-    st.tuples(st.just("ask"), st.integers(1, 12)),
-    st.tuples(st.just("probe"), st.integers(1, 12)),
-    st.tuples(st.just("tell"), st.integers(1, 12)),
-    st.tuples(st.just("tell-newest"), st.integers(1, 12)),
-    st.tuples(st.just("tell-partial"), st.integers(1, 12)),
-    st.tuples(st.just("tell-failed"), st.integers(1, 12)),
-    st.tuples(st.just("lose"), st.integers(1, 12)),
-)
+_ACTIONS = ["ask", "probe", "tell", "tell-newest", "tell-partial", "tell-failed", "lose"]
+actions = st.tuples(st.sampled_from(_ACTIONS), st.integers(1, 12))
 scripts = st.lists(actions, max_size=30)
 
 few = settings(

@@ -61,21 +61,6 @@ class ProbeConformance(Contract):
         assert {t.step for t in curriculum.ask(1)} == {10}
         assert {t.step for t in curriculum.probe(1, step=10) + curriculum.ask(1)} == {10}
 
-    @few
-    @given(script=scripts, amount=st.integers(1, 15))
-    def test_probes_open_at_a_save_are_told_after_it(self, script: Script, amount: int) -> None:
-        player = play(self.make(make_pool(15), seed=8), script)
-        straight = player.curriculum
-        probes = straight.probe(amount, n_rollouts=4)
-        resumed = self._loaded(straight, seed=99)
-        for curriculum in (straight, resumed):
-            curriculum.tell([player.outcome(t) for t in probes])
-        again = [[t.prompt_id for t in curriculum.probe(15, n_rollouts=4)] for curriculum in (straight, resumed)]
-        assert again[0] == again[1]
-        asked = [[t.prompt_id for t in curriculum.ask(15)] for curriculum in (straight, resumed)]
-        assert asked[0] == asked[1]
-        assert straight.metrics() == pytest.approx(resumed.metrics())
-
     def test_probes_never_told_expire_and_free_their_prompts(self) -> None:
         curriculum = self.make(make_pool(10), seed=0, expire_after=3)
         lost = curriculum.probe(10, step=1)

@@ -64,10 +64,14 @@ class TellConformance(Contract):
             assert snapshot(curriculum) == before
 
     @few
-    @given(script=scripts, shuffle=st.randoms(use_true_random=False))
-    def test_the_order_of_tells_is_irrelevant(self, script: Script, shuffle: random.Random) -> None:
-        together, apart = (self.make(make_pool(20), seed=5) for _ in range(2))
+    @given(script=scripts, shuffle=st.randoms(use_true_random=False), seed=st.integers(0, 5))
+    def test_one_seed_one_course_whatever_the_order_of_tells(
+        self, script: Script, shuffle: random.Random, seed: int
+    ) -> None:
+        together, apart = (self.make(make_pool(20), seed=seed) for _ in range(2))
         first, second = (play(c, [*script, ("ask", 8)]) for c in (together, apart))
+        assert first.asked == second.asked
+        assert snapshot(together) == snapshot(apart)
         together.tell([first.outcome(t) for t in first.tickets])
         shuffle.shuffle(second.tickets)
         for ticket in second.tickets:
@@ -116,10 +120,10 @@ class TellConformance(Contract):
     def test_any_rewards(self, world: str) -> None:
         core = {"reward_spec": signed()} if world == "signed" else {}
         curriculum = self.make(make_pool(20), seed=0, **core)
-        play(curriculum, [("ask", 6), ("tell", 6)] * 20, rewards=world)
+        play(curriculum, [("ask", 6), ("tell", 6)] * 12, rewards=world)
         metrics = curriculum.metrics()
-        assert metrics["told"] == metrics["mixed"] + metrics["all_good"] + metrics["all_bad"] == 120
-        assert 0 < metrics["mixed"] < 120
+        assert metrics["told"] == metrics["mixed"] + metrics["all_good"] + metrics["all_bad"] == 72
+        assert 0 < metrics["mixed"] < 72
 
     def test_rewards_of_plus_and_minus_one_choose_as_0_and_1_do(self) -> None:
         one = self.make(make_pool(20), seed=0)

@@ -96,6 +96,7 @@ def test_no_method_stands_in_for_a_baseline_without_a_run(comparison: Comparison
     assert verdict(again)[0].startswith("There is nothing to compare with yet: the baseline, baseline, has no")
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_the_page_of_evidence_runs(comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What docs/evidence.md shows makes a page from a plan's file of curves."""
     (block,) = re.findall(r"```python\n(.*?)```", EVIDENCE.read_text(), re.DOTALL)

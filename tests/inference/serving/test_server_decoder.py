@@ -94,11 +94,20 @@ def decode(exported: Path, server: FakeVLLMServer, policy: Policy, **options: An
     return [results[id_] for id_ in ids], decoder
 
 
-def test_values_and_verdicts_are_the_offline_ones(exported: Path, policy_of: tuple[Any, Any]) -> None:
+InFull = tuple[list[Result], Any, FakeVLLMServer]
+
+
+@pytest.fixture(scope="module")
+def in_full(exported: Path, policy_of: tuple[Any, Any]) -> InFull:
+    """Four whole candidates of each prompt, with the decoder and the server that they came from."""
+    with FakeVLLMServer(*policy_of) as server:
+        return *decode(exported, server, BestOfN()), server
+
+
+def test_values_and_verdicts_are_the_offline_ones(exported: Path, policy_of: tuple[Any, Any], in_full: InFull) -> None:
     model, tokenizer = policy_of
     head = SuccessHead.load(exported / "exported" / HEAD_FILE, without_facts=True)
-    with FakeVLLMServer(model, tokenizer) as server:
-        results, decoder = decode(exported, server, BestOfN())
+    results, decoder, server = in_full
     assert head.verdict is not None
     for text, result in zip(PROMPTS, results, strict=True):
         prompt = tokenizer(text)["input_ids"]
@@ -115,12 +124,13 @@ def test_values_and_verdicts_are_the_offline_ones(exported: Path, policy_of: tup
 
 
 @pytest.mark.parametrize("threshold", [0.4, 0.5, 0.6])
-def test_until_is_a_replay_by_hand(exported: Path, policy_of: tuple[Any, Any], threshold: float) -> None:
+def test_until_is_a_replay_by_hand(
+    exported: Path, policy_of: tuple[Any, Any], in_full: InFull, threshold: float
+) -> None:
     """One candidate after another until one's verdict reaches the threshold, read off the same four candidates."""
     with FakeVLLMServer(*policy_of) as server:
-        whole, _ = decode(exported, server, BestOfN())
         found, _ = decode(exported, server, Until(threshold=threshold))
-    for before, after in zip(whole, found, strict=True):
+    for before, after in zip(in_full[0], found, strict=True):
         last = 0
         while last < 3:  # one that was cut off is good enough only where none finished
             drawn = before.candidates[: last + 1]
@@ -132,15 +142,16 @@ def test_until_is_a_replay_by_hand(exported: Path, policy_of: tuple[Any, Any], t
         assert after.row_forwards == sum(len(c.token_ids) for c in before.candidates[: last + 1])
 
 
-def test_sequential_saves_tokens_of_the_same_candidates(exported: Path, policy_of: tuple[Any, Any]) -> None:
+def test_sequential_saves_tokens_of_the_same_candidates(
+    exported: Path, policy_of: tuple[Any, Any], in_full: InFull
+) -> None:
+    whole, _, full = in_full
     with FakeVLLMServer(*policy_of) as server:
-        whole, _ = decode(exported, server, BestOfN())
-        before = server.generated
         found, decoder = decode(exported, server, Sequential(beta=0.2))
-        saved = server.generated - before
     for one, other in zip(whole, found, strict=True):
         assert [c.token_ids for c in other.complete] == [c.token_ids for c in one.candidates[: len(other.complete)]]
-    assert saved == decoder.stats.tokens_out == sum(result.row_forwards for result in found) < before
+    spent = sum(result.row_forwards for result in found)
+    assert server.generated == decoder.stats.tokens_out == spent < full.generated
 
 
 class _GiveUp:
@@ -183,11 +194,10 @@ def test_a_closed_stream_ends_generation_and_late_tokens_are_charged(
     assert settled < 24 * LIMIT / 2
 
 
-def test_a_stop_string_ends_a_candidate(exported: Path, policy_of: tuple[Any, Any]) -> None:
+def test_a_stop_string_ends_a_candidate(exported: Path, policy_of: tuple[Any, Any], in_full: InFull) -> None:
+    texts = [c.text for result in in_full[0] for c in result.candidates]
+    stop = max((char for text in texts for char in text[:-1] if char.isdigit()), key="".join(texts).count)
     with FakeVLLMServer(*policy_of) as server:
-        whole, _ = decode(exported, server, BestOfN())
-        texts = [c.text for result in whole for c in result.candidates]
-        stop = max((char for text in texts for char in text[:-1] if char.isdigit()), key="".join(texts).count)
         found, _ = decode(exported, server, BestOfN(), stop=[stop])
     assert server.requests[-1]["stop"] == [stop]
     assert server.requests[-1]["include_stop_str_in_output"] is True
@@ -196,12 +206,14 @@ def test_a_stop_string_ends_a_candidate(exported: Path, policy_of: tuple[Any, An
     assert all(text.index(stop) == len(text) - 1 for text in ended)
 
 
-def test_failures_are_tried_again_and_a_broken_stream_is_drawn_anew(exported: Path, policy_of: tuple[Any, Any]) -> None:
-    with FakeVLLMServer(*policy_of) as server:
-        want, _ = decode(exported, server, BestOfN())
+def test_failures_are_tried_again_and_a_broken_stream_is_drawn_anew(
+    exported: Path, policy_of: tuple[Any, Any], in_full: InFull
+) -> None:
     with FakeVLLMServer(*policy_of, befall=lambda i: {2: 429, 5: 500, 9: "drop"}.get(i, "")) as server:
         found, decoder = decode(exported, server, BestOfN())
-    assert [[c.token_ids for c in r.candidates] for r in found] == [[c.token_ids for c in r.candidates] for r in want]
+    assert [[c.token_ids for c in r.candidates] for r in found] == [
+        [c.token_ids for c in r.candidates] for r in in_full[0]
+    ]
     assert not decoder.failures
 
 
