@@ -13,7 +13,7 @@ from own import maths_file, tiny_model
 from safetensors import safe_open
 from toys import make_trainer, toy_dataset
 from transformers import AutoModelForCausalLM
-from trl import GRPOConfig
+from trl import GRPOConfig, GRPOTrainer
 
 import rollwise as rw
 from rollwise.cli import main
@@ -21,7 +21,6 @@ from rollwise.models import load_policy
 from rollwise.sampling.setting import load_model
 from rollwise.training.config import TrainConfig
 from rollwise.training.make_trainer import _take_dtype
-from rollwise.training.trainer.timing_mixin import TimingMixin
 
 
 def as_on_an_accelerator(source: Any, **options: Any) -> Any:
@@ -84,9 +83,10 @@ class Single(torch.Tensor):
 
 
 def test_rewards_need_no_double_precision_of_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    computed = TimingMixin._calculate_rewards
-    monkeypatch.setattr(TimingMixin, "_calculate_rewards", lambda *args: computed(*args).as_subclass(Single))
-    make_trainer(tmp_path, max_steps=1, eval_dataset=toy_dataset(4), eval_strategy="steps").train()
+    trainer = make_trainer(tmp_path, max_steps=1, eval_dataset=toy_dataset(4), eval_strategy="steps")
+    computed = GRPOTrainer._calculate_rewards
+    monkeypatch.setattr(GRPOTrainer, "_calculate_rewards", lambda *args: computed(*args).as_subclass(Single))
+    trainer.train()
 
 
 def test_weighted_advantages_are_of_single_precision(tmp_path: Path) -> None:
