@@ -25,7 +25,6 @@ BESIDE = ("hora", "vip")  # run in some settings, after the protocol was written
 ALONE = "pilot-commit"  # chooses prompts itself: it stands against uniform
 PRIMARY, SECONDARY = "area/tokens", ("score/tokens", "final_pass@4", "area/flops", "score/flops")
 STEPS = "score/steps"  # the papers' own accounting
-COMPARISONS = len(SELECTIONS) * len(ALLOCATORS) + 1
 PRETRAINED = "smollm2"  # the two best allocators alone; the best fixed number is that of the same runs
 MATTERS, LEVEL, SEEDS = 0.02, 0.05, 10
 Values = dict[str, dict[int, float]]  # method -> seed -> measure
@@ -114,13 +113,13 @@ def comparisons(values: Values, bests: dict[str, str]) -> Iterator[tuple[str, st
                 yield method, best
 
 
-def result(chosen: Path, path: Path, tested: int = COMPARISONS) -> str:
-    """The primary table, the secondary measures, and the interactions; Holm corrects over `tested` comparisons."""
+def result(chosen: Path, path: Path) -> str:
+    """The primary table, the secondary measures, and the interactions."""
     values, bests = read(path, PRIMARY), best_of(chosen)
     found = list(comparisons(values, bests))
     primary = [gaps(values, method, best).values() for method, best in found]
     p = [float(paired_p(statistics.mean(own), statistics.stdev(own), len(own))) for own in primary]
-    adjusted = holm(np.array(p), tested)
+    adjusted = holm(np.array(p), len(found))
     means = "; ".join(f"`{best}` {statistics.mean(values[best].values()):.3f}" for best in bests.values())
     lines = [
         f"The best fixed numbers, mean pass@1 over the budget: {means}. {len(primary[0])} seeds.",
@@ -142,7 +141,7 @@ def result(chosen: Path, path: Path, tested: int = COMPARISONS) -> str:
         cells = [text(gaps(own, method, best).values()) for own in other_measures.values()]
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
     lines += ["", "| interaction: gain with `recommended` less gain with `uniform` | |", "|---|--:|"]
-    for arm in (arm for arm in ALLOCATORS if f"uniform, {arm}" in values):
+    for arm in (method.removeprefix("uniform, ") for method, _ in found if method.startswith("uniform, ")):
         one, two = (gaps(values, f"{selection}, {arm}", best) for selection, best in bests.items())
         lines.append(f"| {arm} | {text([two[seed] - one[seed] for seed in one if seed in two])} |")
     return "\n".join(lines)
@@ -158,7 +157,7 @@ def tables(folder: Path = RESULTS) -> str:
         if reported.exists():
             parts.append(result(chosen, reported))
     if (path := folder / f"allocation-{PRETRAINED}/results.csv").exists():
-        parts += [f"### {PRETRAINED}, trained", result(path, path, tested=4)]
+        parts += [f"### {PRETRAINED}, trained", result(path, path)]
     return "\n\n".join(parts)
 
 

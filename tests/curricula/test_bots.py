@@ -171,7 +171,7 @@ def test_thompson_sampling_chooses_as_often_as_the_beliefs_say() -> None:
     bots = rw.BOTS(plain(3), seed=1, forgetting=0.0, rails=None)
     tell(bots, {"p0": 8, "p1": 4})
     counts = np.zeros(3)
-    for _ in range(1500):
+    for _ in range(3000):
         (ticket,) = bots.ask(1)
         counts[int(ticket.prompt_id[1:])] += 1
         bots.tell([rw.Outcome(ticket.id, [])])
@@ -179,7 +179,7 @@ def test_thompson_sampling_chooses_as_often_as_the_beliefs_say() -> None:
     rng = np.random.default_rng(0)
     draws = rng.beta([9.0, 5.0, 1.0], [1.0, 5.0, 1.0], size=(200_000, 3))
     expected = np.bincount(np.abs(draws - 0.5).argmin(axis=1), minlength=3) / 200_000
-    assert counts / 1500 == pytest.approx(expected, abs=0.04)
+    assert counts / 3000 == pytest.approx(expected, abs=0.04)
 
 
 def test_asking_one_at_a_time_is_asking_for_all_at_once() -> None:

@@ -172,13 +172,13 @@ def test_exploration_is_decided_once_a_step(sizes: tuple[int, ...]) -> None:
     replay = rw.PrioritizedReplay(pool_of(60), seed=0, retest_every=10**9)
     tell_all(replay, {f"p{i}": 4 if i < 20 else 1 for i in range(60)})
     explored = 0
-    for step in range(2, 302):
+    for step in range(2, 802):
         tickets = [t for n in sizes for t in replay.ask(n, step=step)]
         lanes = {t.lane for t in tickets}
         assert len(lanes) == 1
         explored += lanes == {"explore"}
         replay.tell([rw.Outcome(t.id, []) for t in tickets])
-    assert explored / 300 == pytest.approx(0.125, abs=0.057)  # three standard deviations
+    assert explored / 800 == pytest.approx(0.125, abs=0.035)
 
 
 def test_a_resume_within_a_step_keeps_its_decision() -> None:
@@ -269,12 +269,12 @@ def test_the_proportional_draw_follows_priority() -> None:
     replay = rw.PrioritizedReplay(pool_of(2), draw="proportional", exploration=0.0, retest_every=10**9)
     tell_all(replay, {"p0": 4, "p1": 1})
     picks = Counter()
-    for _ in range(1000):
+    for _ in range(2000):
         (ticket,) = replay.ask(1)
         picks[ticket.prompt_id] += 1
         assert ticket.propensity == pytest.approx({"p0": 0.2501, "p1": 7 / 64}[ticket.prompt_id] / (0.2501 + 7 / 64))
         replay.tell([rw.Outcome(ticket.id, [])])  # nothing learnt, so nothing moves
-    assert picks["p0"] / 1000 == pytest.approx(0.2501 / (0.2501 + 7 / 64), abs=0.044)  # three standard deviations
+    assert picks["p0"] / 2000 == pytest.approx(0.2501 / (0.2501 + 7 / 64), abs=0.04)
 
 
 def test_continuous_rewards_rank_by_their_variance() -> None:
@@ -426,12 +426,12 @@ def test_exponent_by_hand() -> None:
     options: dict[str, Any] = {"draw": "proportional", "exponent": 2.0, "exploration": 0.0, "bias": 0.0}
     replay = rw.PrioritizedReplay(pool_of(2), retest_every=10**9, **options)
     tell_all(replay, {"p0": 2, "p1": 1}, n=4)
-    for _ in range(1000):
+    for _ in range(2000):
         (ticket,) = replay.ask(1)
         firsts[ticket.prompt_id] += 1
         assert ticket.propensity == pytest.approx({"p0": 16 / 25, "p1": 9 / 25}[ticket.prompt_id])
         replay.tell([rw.Outcome(ticket.id, [])])  # nothing learnt, so nothing moves
-    assert firsts["p0"] / 1000 == pytest.approx(16 / 25, abs=0.045)  # three standard deviations
+    assert firsts["p0"] / 2000 == pytest.approx(16 / 25, abs=0.035)
 
 
 def test_a_great_exponent_is_near_the_heap() -> None:

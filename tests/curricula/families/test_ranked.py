@@ -60,7 +60,7 @@ def fail(curriculum: rw.Curriculum, tickets: list[rw.Ticket]) -> None:
 
 def test_proportional_follows_successive_sampling() -> None:
     """Weights 3, 2, 1: P(a, b) = 3/6 * 2/3, P(a, c) = 3/6 * 1/3, P(b, a) = 2/6 * 3/4, ... by the Gumbel trick."""
-    curriculum, trials = Scored(pool_of([3.0, 2.0, 1.0]), draw="proportional", seed=1), 2000
+    curriculum, trials = Scored(pool_of([3.0, 2.0, 1.0]), draw="proportional", seed=1), 5000
     counts = Counter[tuple[str, ...]]()
     for _ in range(trials):
         tickets = curriculum.ask(2)
@@ -75,7 +75,7 @@ def test_proportional_follows_successive_sampling() -> None:
 
 def test_softmax_follows_its_law() -> None:
     """Scores .1, .2, .4 at temperature .1: weights e, e^2, e^4."""
-    curriculum, trials = Scored(pool_of([0.1, 0.2, 0.4]), draw="softmax", temperature=0.1, seed=1), 2000
+    curriculum, trials = Scored(pool_of([0.1, 0.2, 0.4]), draw="softmax", temperature=0.1, seed=1), 5000
     counts = Counter[str]()
     for _ in range(trials):
         tickets = curriculum.ask(1)
@@ -109,12 +109,12 @@ def test_nothing_of_weight_zero_is_drawn_while_another_is_left_and_then_not_by_r
 def test_equal_scores_do_not_come_by_row(
     monkeypatch: pytest.MonkeyPatch, draw: Any, random_scores: bool, ahead: int
 ) -> None:
-    """However the pool is laid out: over 120 seeds each of six equal prompts comes first about 20 times."""
+    """However the pool is laid out: over 300 seeds each of six equal prompts comes first about 50 times."""
     monkeypatch.setattr(ranked.Ranked, "ranked_at_once", ahead)
     monkeypatch.setattr(Scored, "random_scores", random_scores)
-    first = Counter(ids(Scored(pool_of([0.0] * 6), draw=draw, seed=seed).ask(1))[0] for seed in range(120))
+    first = Counter(ids(Scored(pool_of([0.0] * 6), draw=draw, seed=seed).ask(1))[0] for seed in range(300))
     assert len(first) == 6
-    assert max(first.values()) < 45  # six standard deviations
+    assert max(first.values()) < 90
 
 
 def test_top_does_not_depend_on_the_layout() -> None:

@@ -90,7 +90,7 @@ def test_those_not_asked_for_the_longest_time_come_first() -> None:
         last.update({t.prompt_id: batch for t in tickets})
 
 
-@given(n=st.integers(1, 16), k=st.integers(1, 12), explore=st.sampled_from([0.05, 0.25, 1.0]), groups=st.integers(1, 4))
+@given(n=st.integers(1, 40), k=st.integers(1, 12), explore=st.sampled_from([0.05, 0.25, 1.0]), groups=st.integers(1, 4))
 def test_every_prompt_is_asked_in_bounded_time_whatever_the_method_does(
     n: int, k: int, explore: float, groups: int
 ) -> None:

@@ -70,19 +70,19 @@ def one_at_a_time(id_: str, k: int = 40) -> tuple[int, str | None]:
 
 @pytest.mark.slow
 def test_adaptive_holds_slots_for_less_time_than_full_at_the_defaults(tmp_path: Path) -> None:
-    """30 prompts, k = 40, the likeliest answer .7, exponential latencies; and not a sample more than one by one."""
+    """60 prompts, k = 40, the likeliest answer .7, exponential latencies; and not a sample more than one by one."""
     held, tokens = {}, {}
     for rule in ("full", "adaptive"):
         latencies: list[float] = []
         with FakeOpenAI(seventy, latency=noted(exponential(0.05), latencies), by_seed=True) as fake:
-            config = config_of(fake, tmp_path, 30, rule=rule)
+            config = config_of(fake, tmp_path, 60, rule=rule)
             found = run(config)
         held[rule], tokens[rule] = sum(latencies), fake.counted["total_tokens"]
         assert fake.most_samples <= config.concurrency == 64
     assert held["adaptive"] < held["full"] / 2
     assert tokens["adaptive"] < tokens["full"] / 2
     assert {line["id"]: (line["samples"], line["chosen"]) for line in found.lines} == {
-        f"p{i:02}": one_at_a_time(f"p{i:02}") for i in range(30)
+        f"p{i:02}": one_at_a_time(f"p{i:02}") for i in range(60)
     }
     assert sum(fake.drawn.values()) == sum(fake.finished.values()) == sum(line["samples"] for line in found.lines)
     assert len(fake.requests) < sum(fake.drawn.values()) / 2  # each request sends the prompt again
@@ -212,9 +212,9 @@ def test_a_reply_that_never_comes_or_breaks_off_is_asked_for_again(tmp_path: Pat
 
 
 def test_a_slow_stream_is_not_silent(tmp_path: Path) -> None:
-    with FakeOpenAI(sevens, latency=lambda number: 1.2) as fake:  # a chunk each 0.3 s
+    with FakeOpenAI(sevens, latency=lambda number: 1.6) as fake:  # a chunk each 0.4 s
         found = run(config_of(fake, tmp_path, num_generations=1, timeout=1.0, retries=0))
-    assert found.seconds > 1.2
+    assert found.seconds > 1.6
     assert len(fake.requests) == 1
 
 
@@ -232,7 +232,7 @@ def test_hanging_and_failing_requests_fail_their_prompt_alone(
         return 500 if asked[prompt] % 2 else "hang" if before % 10 == 4 else "fine"
 
     with FakeOpenAI(seventy, by_seed=True, befall=befall) as fake:
-        config = config_of(fake, tmp_path, 8, num_generations=8)
+        config = config_of(fake, tmp_path, 20, num_generations=8)
         command = [
             "consistency",
             config.data,
@@ -249,7 +249,7 @@ def test_hanging_and_failing_requests_fail_their_prompt_alone(
     said = capsys.readouterr()
     assert "1 prompt failed, for example 'p07': " in said.err
     assert "was silent for 0.6 s, 6 times" in said.err
-    assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 7
+    assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 19
 
 
 @pytest.mark.parametrize("stream", [True, False])
