@@ -1,6 +1,7 @@
 """BOTS against numbers worked out by hand from the paper."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -330,3 +331,11 @@ def test_not_strict_goes_on_with_other_options(options: dict[str, Any]) -> None:
     other.load_state_dict(saved.state_dict(), strict=False)
     assert len(other.ask(8)) == 8
     assert other.metrics()["told"] == 4
+
+
+@pytest.mark.parametrize(
+    "look", [rw.BOTS().posterior, rw.MoPPS().posterior, rw.MaPP().posterior, rw.EmpiricalBayes().priors]
+)
+def test_a_belief_is_of_prompts(look: Callable[[], object]) -> None:
+    with pytest.raises(rw.UnboundError, match="no prompts yet"):
+        look()

@@ -109,11 +109,12 @@ class BOTS(
 
     def _updated(self) -> list[np.ndarray]:
         """The parameters of every belief, P arrays (N,), with all outcomes so far."""
+        size = len(self.pool)
         slots, count, rates = self.belief.heard()
         if not len(slots):
             return [p.copy() for p in self.belief.parameters]
         lambda_, rho = self.adaptation.coefficients(self.present)
-        implied = checked_rates(self.evidence_source, slots, rates, len(self.pool)) if rho else None
+        implied = checked_rates(self.evidence_source, slots, rates, size) if rho else None
         return self.belief.updated(  # equations 1 and 3 (5 is the interpolation's); by equation 4, a Beta stays a Beta
             forgetting=lambda_,
             implicit_weight=rho,

@@ -234,8 +234,7 @@ class EmpiricalBayes(
 
     def priors(self) -> dict[str, tuple[float, float]]:
         """The prior (alpha, beta) of each group by name, with the outcomes of all steps before."""
-        a, b = self.belief.prior
-        return dict(zip(self.groups, zip(a.tolist(), b.tolist(), strict=True), strict=True))
+        return dict(zip(self.groups, zip(*(p.tolist() for p in self.belief.prior), strict=True), strict=True))
 
     def own_metrics(self) -> dict[str, float]:
         a, b = self.belief.prior
