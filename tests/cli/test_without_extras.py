@@ -70,10 +70,13 @@ def test_a_command_says_what_its_options_need(tmp_path: Path) -> None:
     assert done.stderr.startswith('rollwise: the command needs jsonargparse: pip install "rollwise[report]"')
 
 
-def test_an_adapter_names_an_extra_that_installs_peft(tmp_path: Path) -> None:
+def test_an_adapter_names_an_extra_that_installs_peft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the embedded policy is warm-started, which took minutes on a new machine."""
+    monkeypatch.setenv("ROLLWISE_CACHE", str(tmp_path / "cache"))
     done = rollwise(tmp_path, "train", "--task", "countdown", "--peft.r", "8", "--out", "made", lacking=("peft",))
     assert done.returncode == 1
     assert done.stderr.endswith('rollwise: training a LoRA adapter (--peft) needs peft; pip install "rollwise[peft]"\n')
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_extra_that_a_message_names_is_there() -> None:

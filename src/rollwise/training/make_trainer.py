@@ -32,7 +32,9 @@ def make_trainer(
 
     Raises:
         ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
+        MissingExtraError: an adapter is wanted, and peft is not installed.
     """
+    adapter = lora_config(config.peft)  # its errors come before weights are made or loaded
     train, held_out = datasets_of(config, task)
     source = embedded_of(config, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source, dtype=_take_dtype(arguments, config))
@@ -60,7 +62,7 @@ def make_trainer(
             failure_of=task.failure_of,
             stop=stop_texts(config, task),
             log=config.log,
-            peft_config=lora_config(config.peft),
+            peft_config=adapter,
             **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
         )
 
