@@ -175,9 +175,15 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """`open_page(path, width=1280, **context)`: the page, which must not log, fail or ask for anything but itself."""
-    contexts, said = [], []
+def said() -> list[str]:
+    """What the pages of `open_page` log, fail with or ask for besides themselves."""
+    return []
+
+
+@pytest.fixture
+def open_page(browser: Any, said: list[str]) -> Iterator[Callable[..., Any]]:
+    """`open_page(path, width=1280, **context)`: the page, which must not have `said` anything when the test ends."""
+    contexts = []
 
     def open_(path: Path, width: int = 1280, **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
