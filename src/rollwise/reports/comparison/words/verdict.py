@@ -238,7 +238,8 @@ def _oracle(comparison: Comparison) -> str:
     gain, limit = comparison.oracle_gains["score"], "the limit of the frontier idea, not of learning"
     name = f"The oracle ({comparison.oracle}: prompts nearest to a true pass rate of 0.5, {limit})"
     if gain.difference is None:
-        return f"{name} has no finished run yet."
+        there = comparison.method(str(comparison.oracle)).seeds
+        return f"{name} has no finished run {f'to compare with those of {comparison.baseline}' if there else 'yet'}."
     gained = f"{signed(gain.difference.mean)} ({both_text(gain.difference)})"
     if gain.tells_apart:
         return f"{name} gains {gained}: the task can tell methods apart, and each one's share of that gain is shown."
