@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import measure_tables
 from rollwise.reports.comparison.page_tables import table_section
 from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.reports.comparison.terminal import terminal_results
 from rollwise.reports.comparison.words.verdict import verdict
 
 SHIFTS = (0.0, 0.1, 0.2)
@@ -253,6 +256,14 @@ def test_an_oracle_alone_says_whether_the_task_can_tell_methods_apart(tmp_path: 
     assert said[0].startswith("There is nothing to compare yet: no method but baseline and oracle has a finished run")
     assert "gains +0.300" in said[1]
     assert "the task can tell methods apart" in said[1]
+
+
+def test_an_oracle_of_other_seeds_has_finished(tmp_path: Path) -> None:
+    """The page said that it has no finished run yet."""
+    runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2))], "it": [lines((0.1, 0.3))]})
+    oracle = {1: write_run(tmp_path / "oracle/seed1", lines((0.1, 0.5)))}
+    said = " ".join(verdict(compare_runs({**runs, "oracle": oracle}, baseline="uniform", oracle="oracle")))
+    assert "has no finished run to compare with those of uniform." in said
 
 
 def test_costs_are_summed_and_averaged(tmp_path: Path) -> None:
@@ -601,3 +612,16 @@ def test_a_run_first_evaluated_beyond_the_budget_is_left_out_alone(tmp_path: Pat
     early = compare_runs(write_runs(tmp_path / "none", {"uniform": [lines(late)]}), baseline="uniform", budget=10)
     nothing = "There is nothing to compare yet: no run has two evaluations, the first within the budget."
     assert verdict(early) == [nothing]
+
+
+def test_the_table_counts_the_seeds_that_its_score_is_of(tmp_path: Path) -> None:
+    """Seed 1 of `it` has one evaluation: the table said 2 seeds beside a score, and a verdict, of seed 0 alone."""
+    once = lines((None, None, 0.9))
+    runs = {"uniform": [lines((0.1, 0.2, 0.3))] * 2, "it": [lines((0.1, 0.3, 0.5)), once], "never": [once]}
+    found = compare_runs(write_runs(tmp_path, runs), baseline="uniform")
+    assert {row[0].text: (row[1].text, row[2].text) for row in result_table(found).rows} == {
+        "it": ("1", "0.500"), "uniform": ("2", "0.300 ± 0.000"), "never": ("0", "-")
+    }  # fmt: skip
+    console = pytest.importorskip("rich.console").Console(width=100, file=io.StringIO(), record=True)
+    console.print(terminal_results(found)[0])
+    assert re.search(r"^it +1 +0\.500", console.export_text(), re.MULTILINE)

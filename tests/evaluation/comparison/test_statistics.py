@@ -129,6 +129,15 @@ def test_three_to_seven_seeds_say_what_can_be_said_and_fewer_nothing(tmp_path: P
     assert not any("time to baseline" in line for line in two)
 
 
+def test_a_seed_without_a_difference_is_on_no_side(tmp_path: Path) -> None:
+    """It was said of five seeds, one of them a tie, that all fall on the same side."""
+    all_worse = verdict(compared(tmp_path / "5", {"it": [-0.1, -0.11, -0.09, -0.1, -0.1]}))[0]
+    assert all_worse.endswith("and 5 seeds all fall on the same side by chance in 1 of 16 cases.")
+    tied = verdict(compared(tmp_path / "4", {"it": [-0.1, -0.1, -0.1, -0.1, 0.0]}))[0]
+    assert tied.startswith("It may have hurt, even with the best, it: ")
+    assert tied.endswith("5 seeds are too few for a verdict, which needs 8.")
+
+
 def test_nobody_is_called_the_best_who_is_not_ahead(tmp_path: Path) -> None:
     """It said that the best method so far is "equal to that of uniform", where the baseline is as good, or better."""
     two = verdict(compared(tmp_path / "2", {"it": [0.1, -0.1]}))[0]

@@ -9,6 +9,7 @@ from made_runs import lines, write_runs
 
 from rollwise.evaluation import Comparison, compare_runs
 from rollwise.reports.comparison.formats import format_markdown
+from rollwise.reports.comparison.tables import flops_table
 from rollwise.reports.comparison.words.places import places, rank_sentences
 from rollwise.reports.comparison.words.sentences import amount
 from rollwise.reports.comparison.words.verdict import verdict
@@ -63,3 +64,21 @@ def test_methods_of_one_gain_share_a_place(tmp_path: Path) -> None:
     alike = [spending((0.10, 0.20, 0.30), 1e6)] * 3
     runs = write_runs(tmp_path, {"uniform": alike, "same": alike, "worse": [spending((0.1, 0.1, 0.2), 1e6)] * 3})
     assert places(compare_runs(runs, baseline="uniform")) == {"uniform": (1, 1), "same": (1, 1), "worse": (3, 3)}
+
+
+def test_gains_that_differ_by_their_rounding_share_a_place(tmp_path: Path) -> None:
+    """Both gain 0, .01 and .25, in another order: their means were 1e-17 apart, so one was first and one second."""
+    ends = {"uniform": (0.30, 0.32, 0.25), "one": (0.33, 0.30, 0.50), "other": (0.55, 0.30, 0.28)}
+    runs = {name: [spending((0.1, 0.2, end), 1e6) for end in own] for name, own in ends.items()}
+    found = compare_runs(write_runs(tmp_path, runs), baseline="uniform")
+    assert places(found) == {"one": (1, 1), "other": (1, 1), "uniform": (3, 3)}
+    assert {name: rank.rank for name, rank in found.statistics.ranks.items()} == {"one": 1, "other": 1, "uniform": 3}
+
+
+def test_the_note_says_where_each_axis_is_cut(tmp_path: Path) -> None:
+    """It said that both are cut at the least that a run had spent, also where the plan gives a budget of tokens."""
+    alike = {name: [spending((0.1, 0.2, 0.3), 1e6)] for name in ("uniform", "it")}
+    found = compare_runs(write_runs(tmp_path, alike), baseline="uniform", budget=150)
+    (table,) = flops_table(found)
+    assert "pass@1 at 150 generated tokens" in table.head
+    assert "Tokens are cut at the budget, FLOPs at the least that any compared run had spent." in table.note

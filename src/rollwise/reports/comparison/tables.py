@@ -140,7 +140,7 @@ def flops_table(comparison: Comparison) -> list[Table]:
     note = (
         "2 FLOPs a weight for each token that a model reads or generates (prompts, rollouts, judgments with their "
         "contexts, log-probabilities), 6 for each token trained on; of an oracle's measuring and evaluations none. "
-        "Each axis is cut at the least that any compared run had spent. Ranks are by the gain over "
+        "Tokens are cut at the budget, FLOPs at the least that any compared run had spent. Ranks are by the gain over "
         f"{comparison.baseline}, without the oracle; methods whose intervals overlap may rank as they do by chance."
     )
     return [Table("At equal tokens and at equal FLOPs", tuple(head), tuple(rows), note)]

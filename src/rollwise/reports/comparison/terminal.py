@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.reports.comparison.between import TOLD, pair_table
 from rollwise.reports.comparison.measure_tables import JUDGMENTS
-from rollwise.reports.comparison.words.cells import measure_cell
+from rollwise.reports.comparison.words.cells import measure_cell, seeds_cell
 from rollwise.reports.comparison.words.sentences import (
     NOTHING,
     interval_text,
@@ -59,7 +59,7 @@ def _table(comparison: Comparison, title: str, heads: Sequence[str], rows: Seque
 
 def _score_row(comparison: Comparison, method: MethodResult) -> list[str]:
     found = comparison.on_headline(method)
-    cells = [method.name, str(len(method.seeds))]
+    cells = [method.name, seeds_cell(comparison, method).text]
     if found is None:
         return [*cells, *([NOTHING] * 4)]
     gain = found.score.difference

@@ -84,8 +84,10 @@ def name_cell(comparison: Comparison, method: MethodResult) -> Cell:
 
 
 def seeds_cell(comparison: Comparison, method: MethodResult) -> Cell:
-    """How many seeds, and how many of them the baseline has too."""
-    n, paired = len(method.seeds), len(method.paired)
+    """How many seeds have a score at the budget, and how many of them the baseline has too."""
+    found = comparison.on_headline(method)
+    n, gain = (0, None) if found is None else (found.score.n, found.score.difference)
+    paired = 0 if gain is None else gain.n
     below = "" if method.name == comparison.baseline or paired == n else f"{paired} paired"
     return Cell(str(n), below, float(n))
 

@@ -20,7 +20,7 @@ def gains(comparison: Comparison, axis: str) -> dict[str, float]:
         if method.name == comparison.baseline:
             found[method.name] = 0.0
         elif gain is not None and not math.isnan(gain.mean):
-            found[method.name] = gain.mean
+            found[method.name] = round(gain.mean, 12)  # equal gains, in whichever order they were summed
     return found
 
 

@@ -151,7 +151,7 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
         alone = f"{best.name} alone would count as {'above' if gain.side > 0 else 'below'} {baseline}, but does not"
         return f"We can't tell whether it helped. {alone} among {count(tests, 'method')}: {numbers}."
     start = "It may have helped, with" if gain.side > 0 else "It may have hurt, even with the best,"
-    return f"{start} {best.name}: {numbers}. But {verdict_needs}{_by_signs(gain)}."
+    return f"{start} {best.name}: {numbers}. But {verdict_needs}{_by_signs(comparison, best, gain)}."
 
 
 def _leading(best: MethodResult, gain: Difference, baseline: str, so_far: str = "") -> str:
@@ -168,9 +168,11 @@ def _holding(gain: Difference) -> str:
     return "both intervals contain" if len(holding) == 2 else f"the {''.join(holding)} interval contains"
 
 
-def _by_signs(gain: Difference) -> str:
-    """How often seeds without any effect all fall on one side: 2 of the 2^n ways."""
-    if gain.better not in (0, gain.n):
+def _by_signs(comparison: Comparison, best: MethodResult, gain: Difference) -> str:
+    """How often seeds without any effect all fall on one side: 2 of the 2^n ways; one without a difference does not."""
+    scores = {(run.method, run.seed): run.value("score", comparison.headline_axis) for run in comparison.runs}
+    worse = sum(scores[best.name, seed] < scores[comparison.baseline, seed] for seed in best.paired)
+    if gain.n not in (gain.better, worse):
         return ""
     return f", and {gain.n} seeds all fall on the same side by chance in 1 of {2 ** (gain.n - 1)} cases"
 
@@ -238,7 +240,8 @@ def _oracle(comparison: Comparison) -> str:
     gain, limit = comparison.oracle_gains["score"], "the limit of the frontier idea, not of learning"
     name = f"The oracle ({comparison.oracle}: prompts nearest to a true pass rate of 0.5, {limit})"
     if gain.difference is None:
-        return f"{name} has no finished run yet."
+        there = comparison.method(str(comparison.oracle)).seeds
+        return f"{name} has no finished run {f'to compare with those of {comparison.baseline}' if there else 'yet'}."
     gained = f"{signed(gain.difference.mean)} ({both_text(gain.difference)})"
     if gain.tells_apart:
         return f"{name} gains {gained}: the task can tell methods apart, and each one's share of that gain is shown."
