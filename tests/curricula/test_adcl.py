@@ -191,3 +191,18 @@ def test_other_chunks_divide_a_saved_pool_anew() -> None:
     other.load_state_dict(one.state_dict(), strict=False)
     seen = [t.prompt_id for _ in range(4) for t in other.ask(4)]
     assert len(set(seen)) == 16
+
+
+def test_chunks_are_estimated_though_a_category_is_set_aside() -> None:
+    """Those that get no reward wait in their chunk, and hid that the next batch begins another."""
+    columns = {"category": ["fine", "broken"] * 20, "difficulty": list(range(40))}
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(40)], columns=columns)
+    adcl = rw.ADCL(pool, chunks=2, difficulty="column", rails=None, seed=0)
+    for step in range(1, 13):
+        seen = measure(adcl, lambda x: skill(x, 0))
+        assert all(int(x[1:]) % 2 == 0 for x in seen) or step < 5
+        tickets = adcl.ask(4, step=step)
+        broken = {t.id: int(t.prompt_id[1:]) % 2 == 1 for t in tickets}
+        adcl.tell(rw.Outcome(t.id, [], failed=2) if broken[t.id] else rw.Outcome(t.id, [1, 0]) for t in tickets)
+    assert adcl.metrics()["set_aside"] == 20
+    assert adcl.metrics()["probed"] == 30  # the fine half of each of the three chunks that were begun since

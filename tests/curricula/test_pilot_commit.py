@@ -84,6 +84,16 @@ def test_pilots_that_are_too_old_are_dropped_and_their_prompts_come_again() -> N
     assert curriculum.metrics()["qualified"] == 0
 
 
+def test_pilots_grow_old_in_steps_in_which_nothing_is_told() -> None:
+    """As where a scorer is down, or the rest of the groups takes long."""
+    curriculum = made(8, max_age=4)
+    pilots(curriculum, [2], wanted=2)
+    assert curriculum.metrics()["qualified"] == 6
+    assert {t.lane for t in curriculum.ask(2, step=curriculum.step + 4)} == {"continue"}
+    assert {t.lane for t in curriculum.ask(2, step=curriculum.step + 1)} == {"unscreened"}
+    assert curriculum.metrics()["qualified"] == 0
+
+
 def test_what_is_all_right_leaves_the_pool_but_for_want_of_others() -> None:
     curriculum = made(24, batches=1, rounds=1)
     pilots(curriculum, [4, 2], wanted=24)  # even prompts are solved

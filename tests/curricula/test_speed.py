@@ -90,6 +90,22 @@ def test_screening_goes_on_at_every_step_and_stops_when_enough_wait() -> None:
         assert len(screen(speed, 2, at_a_time=2)) == 6
 
 
+def test_screening_goes_on_where_those_that_wait_are_set_aside() -> None:
+    """Else nothing is screened, and batches are uniform, until the broken scorer works again."""
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(400)], columns={"category": ["broken"] * 200 + ["fine"] * 200})
+    speed = rw.SPEED(pool, seed=0, screen=400, ready=4)
+    screen(speed, {x: 2 * (int(x[1:]) < 200) for x in pool.ids}, at_a_time=400)
+    for step in range(1, 13):
+        screen(speed, 2, at_a_time=8)
+        tickets = speed.ask(4, step=step, n_rollouts=8)
+        assert step < 5 or {t.lane for t in tickets} <= {"continue", "retry-unscored"}
+        for t in tickets:
+            made = t.n_rollouts or 0
+            failed = made if int(t.prompt_id[1:]) < 200 else 0
+            speed.tell([rw.Outcome(t.id, [] if failed else group(1, made), failed=failed)])
+    assert speed.metrics()["set_aside"] == 200
+
+
 @pytest.mark.parametrize("said", [True, False])
 def test_a_batch_is_full_where_one_prompt_in_twenty_is_mixed(said: bool) -> None:
     """Every group of every batch goes on with a qualified one; so too where `probe` is not told the batch's size."""

@@ -76,7 +76,7 @@ class ADCL(
         self.queue = MaxTree(n)
         self.free = np.zeros(n, dtype=bool)
         self.place: np.ndarray = np.zeros(n, dtype=np.uint32)
-        self.turn, self.last_asked = 0, 1
+        self.last_asked = 1
         self.begun = _NONE  # the last chunk that a batch has reached: turn * K + chunk
         self.changed: set[int] = set()  # chunks with prompts measured since they were sorted
         self.given: np.ndarray = np.zeros(n)  # difficulties that the pool came with
@@ -103,15 +103,18 @@ class ADCL(
         self.columns["chunk"][order] = np.arange(n) * min(self.chunks, n) // n
         self.columns["estimated"][:] = np.where(self.columns["chunk"] == 0, 0, _NONE)
         self.place[order] = np.arange(n, 0, -1, dtype=np.uint32)
-        self._count()
         self._requeue(np.flatnonzero(self.free))
 
-    def _count(self) -> None:
-        """Which turn it is, how many prompts each chunk has (K,), and how many of them wait for this turn (K,)."""
-        chunk, turns = self.columns["chunk"], self.columns["turns"]
-        self.turn = int(turns.min())
-        self.sizes: np.ndarray = np.bincount(chunk, minlength=self.chunks)
-        self.waiting: np.ndarray = np.bincount(chunk[turns == self.turn], minlength=self.chunks)
+    def _count(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """Which turn it is, how many prompts of each chunk wait for it (K,), and how many each has (K,).
+
+        Prompts that are set aside for want of rewards, which are neither free nor in flight, do not count.
+        """
+        there = self.free | self.ledger.open
+        chunk, turns = self.columns["chunk"][there], self.columns["turns"][there]
+        turn = int(turns.min()) if len(turns) else 0
+        waiting = np.bincount(chunk[turns == turn], minlength=self.chunks)
+        return turn, waiting, np.bincount(chunk, minlength=self.chunks)
 
     def _sort_chunk(self, chunk: int) -> None:
         """Sort the prompts of one chunk within the chunk's places."""
@@ -145,12 +148,13 @@ class ADCL(
             yield 0, np.arange(len(self.pool))
             return
         chunks, left = self.chunks, self.last_asked
-        present = int(np.flatnonzero(self.waiting)[0])
+        now, waiting, sizes = self._count()
+        present = int(np.argmax(waiting > 0))
         for place in range(present, present + chunks):
-            turn, chunk = self.turn + place // chunks, place % chunks
+            turn, chunk = now + place // chunks, place % chunks
             if turn * chunks + chunk > self.begun:
                 yield turn, np.flatnonzero(self.columns["chunk"] == chunk)
-            left -= int(self.waiting[chunk] if turn == self.turn else self.sizes[chunk])
+            left -= int(waiting[chunk] if turn == now else sizes[chunk])
             if left <= 0:
                 return
 
@@ -178,13 +182,7 @@ class ADCL(
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)
-        turns = self.columns["turns"]
-        now = picks.slots[turns[picks.slots] == self.turn]
-        turns[picks.slots] += 1
-        if self.divided:
-            self.waiting -= np.bincount(self.columns["chunk"][now], minlength=self.chunks)
-            if not self.waiting.any():
-                self._count()
+        self.columns["turns"][picks.slots] += 1
 
     def hold(self, slots: np.ndarray) -> None:
         self.free[slots] = False
@@ -197,7 +195,7 @@ class ADCL(
     # ---- looking inside, saving ----
 
     def own_metrics(self) -> dict[str, float]:
-        chunk = float(np.flatnonzero(self.waiting)[0]) if self.divided else float(_NONE)
+        chunk = float(np.argmax(self._count()[1] > 0)) if self.divided else float(_NONE)
         return {"epoch": float(self.columns["turns"].mean()), "chunk": chunk}
 
     def own_state(self) -> dict[str, Any]:
@@ -219,4 +217,3 @@ class ADCL(
         chunk[added] = self.chunks - 1
         order = self._sorted(np.arange(len(chunk)))
         self.place[order[np.argsort(chunk[order], kind="stable")]] = np.arange(len(chunk), 0, -1, dtype=np.uint32)
-        self._count()

@@ -100,9 +100,14 @@ class PilotCommit(
     def turns_of(self, slots: np.ndarray) -> np.ndarray:
         return np.asarray(super().turns_of(slots) + _BEHIND_ALL * self.columns["evicted"][slots])
 
-    def end_step(self) -> None:
-        """Drop the pilots that are too old."""
-        super().end_step()
+    def set_clock(self, now: int) -> None:
+        """Drop the pilots that are too old, also after steps in which nothing was told."""
+        moved = now > self.step
+        super().set_clock(now)
+        if moved:
+            self._drop_old()
+
+    def _drop_old(self) -> None:
         since = self.columns["qualified"]
         old = np.flatnonzero((since >= 0) & (self.step - since > self.max_age) & ~self.ledger.open)
         free = old[self.waiting.get(old) > 0]  # the others are set aside

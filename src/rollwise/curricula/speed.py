@@ -107,8 +107,10 @@ class SPEED(
         return Picks.of(slots, "screen")
 
     def enough(self) -> bool:
-        """Whether this step needs no further screening."""
-        return self.n_waiting >= self.needed
+        """Whether this step needs no further screening: enough prompts wait that are not set aside."""
+        if self.n_waiting < self.needed:
+            return False
+        return int(np.count_nonzero(self.waiting.get(self.awaited()))) >= self.needed
 
     def most_screened(self) -> int:
         """Prompts of one round of screening, or what is left of it."""
