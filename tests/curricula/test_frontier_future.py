@@ -155,6 +155,18 @@ def test_rho_moves_once_a_step_and_is_off_by_default() -> None:
     assert "replay_ratio" not in constant.metrics()
 
 
+def test_in_a_mixture_only_what_the_replay_lane_chose_counts_as_replayed() -> None:
+    """Prompts come again and again: those that were once replayed are later drawn by the other lane."""
+    frontier = rw.FrontierReplay(replay_ratio=0.5, adaptive_ratio=0.5, least_memory=1)
+    mixture = rw.Mixture(pool_of(20), seed=0, lanes={"frontier": (1, frontier), "other": (1, rw.Uniform())}, rails=None)
+    replaying = mixture.child("frontier")
+    assert isinstance(replaying, rw.FrontierReplay)
+    for step in range(1, 20):
+        tickets = mixture.ask(8, step=step)
+        tell(mixture, tickets, [0.0, 1.0] if step == 1 else [0.0, 0.0])
+        assert replaying.ratio.now[0, 1] == sum(ticket.lane == "frontier/replay" for ticket in tickets)
+
+
 class TestAdaptiveFrontierConforms(CurriculumConformance):
     def make(self, pool: Any = None, **core: Any) -> rw.FrontierReplay:
         return rw.FrontierReplay(pool, adaptive_ratio=0.5, least_memory=1, replay_ratio=0.3, **core)

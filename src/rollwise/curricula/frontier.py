@@ -131,8 +131,7 @@ class FrontierReplay(
         self.bank = self._make_bank()
         self.remembered: np.ndarray = np.empty(0, dtype=np.int64)
         self.free = np.zeros(len(self.pool), dtype=bool)
-        self.owed = 0.0
-        self.ratio = AdaptiveRatio()
+        self.owed, self.ratio = 0.0, AdaptiveRatio()
         self.bind_judge()
 
     def set_rollouts(self, n: int) -> None:
@@ -145,8 +144,7 @@ class FrontierReplay(
 
     def _make_bank(self) -> Bank:
         tie = ties(self.rng.seed, self.id_hashes, np.full(len(self.pool), -1))  # no visit's: no epoch is in this order
-        slots, row = sample_bank(tie, self.bank_size, self._keys())
-        return Bank(slots, row, self._embedding())
+        return Bank(*sample_bank(tie, self.bank_size, self._keys()), self._embedding())
 
     def _embedding(self) -> np.ndarray:
         """(N, d) finite numbers, from the pool's column or made by the embedder: once, for a pool never changes."""
@@ -179,9 +177,8 @@ class FrontierReplay(
         self.hold(uniform.slots)
         replay = self._retrieve(quota)
         self.hold(replay.slots)
-        missing = k - len(uniform) - len(replay)
-        rest = [super().select(missing)] if missing else []
-        return Picks.interleave([uniform, replay, *rest], self.rng)
+        rest = super().select(k - len(uniform) - len(replay))
+        return Picks.interleave([uniform, replay, rest], self.rng)
 
     def _retrieve(self, k: int) -> Picks:
         """Up to `k` prompts of the bank, by resemblance to the memory, of keys neither there nor in flight."""
@@ -199,6 +196,10 @@ class FrontierReplay(
         super().mark(picks)
         if "replayed" in self.columns_spec:
             self.columns["replayed"][picks.slots] = self.picked_by(self.extra_lanes, picks)
+
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:
+        if "replayed" in self.columns_spec:
+            self.columns["replayed"][slots] = False
 
     def observe(self, evidence: Evidence) -> None:
         if self.adaptive_ratio is not None:
@@ -222,9 +223,8 @@ class FrontierReplay(
             return
         told = Prompts(self.pool, slots)
         p = np.clip(self.predictions(told), 0.0, 1.0)
-        weights, step = self.columns["told_weight"][slots], self.columns["told_step"][slots]
-        priority = believed_priority(p, self.criterion, self.goldilocks_range, self.rollouts) * weights
-        self._remember(slots, priority, step)
+        weight, step = self.columns["told_weight"][slots], self.columns["told_step"][slots]
+        self._remember(slots, believed_priority(p, self.criterion, self.goldilocks_range, self.rollouts) * weight, step)
         self.judge.learn(told, mean, variance, count)
 
     def _remember(self, slots: np.ndarray, priority: np.ndarray, step: np.ndarray) -> None:
