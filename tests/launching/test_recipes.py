@@ -16,6 +16,7 @@ from rollwise.cli import main
 from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.spec import spec_for
 from rollwise.launching.prepared import splits, verl_task
+from rollwise.sampling.own_task import task_of
 from rollwise.training.dry_run import dry_run
 from rollwise.yaml_file import read_yaml
 
@@ -64,6 +65,16 @@ def test_the_numbers_are_the_papers(name: str, settings: dict[str, float], tmp_p
     config, extra = recipe(next(path for path in RECIPES if path.stem == name), tmp_path, rows=80)
     assert {key: getattr(config, key) for key in settings} == settings
     assert "ppo_mini_batch_size" not in str(extra.options)
+
+
+@pytest.mark.parametrize("name", ["sec-3b-math", "sec-3b-countdown"])
+def test_the_policy_is_given_secs_conversation_as_text(name: str, tmp_path: Path) -> None:
+    """SEC, appendix C: the text ends where the policy goes on. In a chat it would be a user's words."""
+    config, _ = recipe(next(path for path in RECIPES if path.stem == name), tmp_path, rows=80)
+    prompt = task_of(config).train_records(1, 0)[0]["prompt"]
+    assert isinstance(prompt, str)
+    assert prompt.startswith("A conversation between User and Assistant. ")
+    assert prompt.endswith("Assistant: Let me solve this step by step.")
 
 
 @pytest.mark.parametrize("name", ["metis-math", "metis-code"])
