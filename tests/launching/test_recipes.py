@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from random_model import save_random_model
-from recipes import RECIPES, recipe
+from recipes import RECIPES, ROWS, recipe
 from rich.console import Console
 
 import rollwise as rw
@@ -75,6 +75,15 @@ def test_the_policy_is_given_secs_conversation_as_text(name: str, tmp_path: Path
     assert isinstance(prompt, str)
     assert prompt.startswith("A conversation between User and Assistant. ")
     assert prompt.endswith("Assistant: Let me solve this step by step.")
+
+
+def test_the_arms_of_secs_mathematics_are_the_five_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC, section 3.1. A few problems of MATH have `Level ?`: an arm of two, and both were in every batch of 256."""
+    made = ROWS["math-train"]
+    monkeypatch.setitem(ROWS, "math-train", lambda i: {**made(i), "level": f"Level {i % 5 + 1 if i > 1 else '?'}"})
+    config, _ = recipe(next(path for path in RECIPES if path.stem == "sec-3b-math"), tmp_path, rows=80)
+    records = task_of(config).train_records(80, 0)
+    assert {record["category"] for record in records} == {f"Level {level}" for level in range(1, 6)}
 
 
 @pytest.mark.parametrize("name", ["metis-math", "metis-code"])
