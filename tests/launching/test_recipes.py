@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 from random_model import save_random_model
-from recipes import RECIPES, recipe
+from recipes import RECIPES, ROWS, recipe
 from rich.console import Console
 
+import rollwise as rw
 from rollwise.cli import main
 from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.spec import spec_for
+from rollwise.launching.prepared import splits, verl_task
+from rollwise.sampling.own_task import task_of
 from rollwise.training.dry_run import dry_run
 from rollwise.yaml_file import read_yaml
 
@@ -62,6 +65,42 @@ def test_the_numbers_are_the_papers(name: str, settings: dict[str, float], tmp_p
     config, extra = recipe(next(path for path in RECIPES if path.stem == name), tmp_path, rows=80)
     assert {key: getattr(config, key) for key in settings} == settings
     assert "ppo_mini_batch_size" not in str(extra.options)
+
+
+@pytest.mark.parametrize("name", ["sec-3b-math", "sec-3b-countdown"])
+def test_the_policy_is_given_secs_conversation_as_text(name: str, tmp_path: Path) -> None:
+    """SEC, appendix C: the text ends where the policy goes on. In a chat it would be a user's words."""
+    config, _ = recipe(next(path for path in RECIPES if path.stem == name), tmp_path, rows=80)
+    prompt = task_of(config).train_records(1, 0)[0]["prompt"]
+    assert isinstance(prompt, str)
+    assert prompt.startswith("A conversation between User and Assistant. ")
+    assert prompt.endswith("Assistant: Let me solve this step by step.")
+
+
+def test_the_arms_of_secs_mathematics_are_the_five_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC, section 3.1. A few problems of MATH have `Level ?`: an arm of two, and both were in every batch of 256."""
+    made = ROWS["math-train"]
+    monkeypatch.setitem(ROWS, "math-train", lambda i: {**made(i), "level": f"Level {i % 5 + 1 if i > 1 else '?'}"})
+    config, _ = recipe(next(path for path in RECIPES if path.stem == "sec-3b-math"), tmp_path, rows=80)
+    records = task_of(config).train_records(80, 0)
+    assert {record["category"] for record in records} == {f"Level {level}" for level in range(1, 6)}
+
+
+@pytest.mark.parametrize("name", ["metis-math", "metis-code"])
+def test_the_judge_reads_the_problem_alone(name: str, tmp_path: Path) -> None:
+    """METIS, appendices A.2, B.3 and B.4: no exemplar and no candidate says how the problem is to be answered."""
+    config, _ = recipe(next(path for path in RECIPES if path.stem == name), tmp_path, rows=80)
+    rows, _ = splits(config, verl_task(config))
+    pool = rw.PromptPool(
+        ids=[row["id"] for row in rows],
+        prompts=[row["prompt"] for row in rows],
+        columns={"prose": [row["prose"] for row in rows]},
+    )
+    (question, *_) = rw.METIS(pool, rails="off", **config.curriculum_options).consult(1)
+    (row,) = (row for row in rows if row["id"] == question.prompt_id)
+    said = question.context()[-1]["content"].split("[Candidate]\n")[1]
+    assert "Please" in row["prompt"][0]["content"]
+    assert said == f'PROMPT:\n"""\n{row["prompt"][0]["content"].partition(chr(10))[0]}\n"""'
 
 
 def test_table_7_is_read_by_the_commands_of_the_head(capsys: pytest.CaptureFixture[str]) -> None:

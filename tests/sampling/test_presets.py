@@ -184,6 +184,14 @@ def test_programs_of_all_suites_have_their_tests_in_one_form(tmp_path: Path) -> 
             assert not {"test", "private_test_cases", "correct_submissions"} & set(row)
 
 
+@pytest.mark.parametrize("name", ["dapo", "math-train", "codecontests-plus"])
+def test_what_metis_trains_on_has_the_problem_as_its_judge_reads_it(name: str, tmp_path: Path) -> None:
+    """METIS, appendices A.2 and B.3: the problem alone; with the prompt the judge was told to box the answer too."""
+    row = load(f"preset:{name}={copied(tmp_path / 'a.jsonl', ROWS[name])}").rows[0]
+    assert row["prose"] in row["prompt"]
+    assert SUITES[name].template.format(prompt="").strip() not in row["prose"]
+
+
 def test_the_filters_of_code_contests(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [
         CONTEST,

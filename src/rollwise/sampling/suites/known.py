@@ -15,6 +15,7 @@ from rollwise.sampling.suites.rows import (
     big_code,
     contest,
     dapo,
+    exercise,
     guru,
     has_figure,
     human_eval,
@@ -115,7 +116,7 @@ SUITES: Mapping[str, Suite] = {
     "math-train": Suite(
         "the training split of MATH, by level (SEC)",
         "DigitalLearningGmbH/MATH-lighteval",
-        maths,
+        exercise,
         (PROBLEM, "solution", "level"),
         rows=7500,
         split="train",

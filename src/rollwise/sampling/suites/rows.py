@@ -47,9 +47,15 @@ def maths(row: Row) -> Row:
     return columns
 
 
+def exercise(row: Row) -> Row:
+    """A problem of MATH, also as METIS's judge reads it: without words about how to answer (appendix B.3)."""
+    made = maths(row)
+    return {**made, "prose": made["prompt"]}
+
+
 def dapo(row: Row) -> Row:
-    """A problem whose column `solution` is the short answer."""
-    return {"prompt": row["prompt"], "answer": str(row["solution"])}
+    """A problem whose column `solution` is the short answer, also as METIS's judge reads it."""
+    return {"prompt": row["prompt"], "prose": row["prompt"], "answer": str(row["solution"])}
 
 
 def guru(row: Row) -> Row:
