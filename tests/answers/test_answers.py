@@ -249,6 +249,7 @@ def test_same_answer() -> None:
     assert same_answer("New York.", "newyork")
     assert same_answer("1/2", "0.5")
     assert same_answer("alice", r"$\text{Alice}$")
+    assert same_answer("Qu\u00e9bec", "Que\u0301bec")  # an accent as a sign of its own
     assert not same_answer("bob", r"\text{Alice}")
     assert not same_answer("4", "14")
     assert not same_answer("a", "b")

@@ -27,6 +27,7 @@ SAME = [
     ("3x+2", "2+3x"),
     (r"2\sqrt{3}", r"\sqrt{12}"),
     (r"90^\circ", "90"),
+    ("Qu\u00e9bec", "Que\u0301bec"),  # an accent as a sign of its own
     ("4.5e33", r"4.5 \times 10^{33}"),
     ("1e-05", "0.00001"),
     ("0.000333", r"\frac{1}{3000}"),

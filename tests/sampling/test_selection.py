@@ -89,6 +89,8 @@ def test_conditions(where: Any, kept: int, data: str) -> None:
         ("hard != 1", ConfigError, "'hard' is true or false, so it can't be compared with '1'; write hard == true"),
         ("hard in yes, no", ConfigError, "can't be compared with 'yes'"),
         ("extra_info == 3", ConfigError, "holds a dict"),
+        ("source not in [math, code]", ConfigError, "write source not in math, code, or put"),  # all rows passed
+        ("source in ('math', 'art', 'code')", ConfigError, "brackets would be part of the values"),  # 'art' alone did
         ("difficulty > 9", PoolError, "leaves none of the 100 rows"),
         (3, ConfigError, "where must be text or a list of texts"),
     ],

@@ -213,6 +213,31 @@ def test_the_larger_evaluation_at_the_end_has_names_of_its_own(tmp_path: Path) -
     assert trainer.state.log_history[-1].keys() >= {"eval_end_ood_pass@1", "eval_end_ood_pass@4"}
 
 
+def test_the_evaluation_at_the_end_has_prompts_of_its_own_where_loaders_stay(tmp_path: Path) -> None:
+    """With `dataloader_persistent_workers` a loader is kept: it must not give the smaller set of before once more."""
+    trainer = make_trainer(
+        tmp_path, eval_dataset=known(4, 1), reward=reward, dataset=known(24, 12), num_generations_eval=2
+    )
+    trainer._eval_dataloaders = {"eval": trainer.get_eval_dataloader()}
+    trainer.args.dataloader_persistent_workers = True
+    assert trainer.evaluate()["eval_pass@1"] == 0.25
+    seen: list[Any] = []
+    trainer.after_evaluation.append(lambda: seen.append((trainer.results[""].prompts, trainer.together["pass@1"])))
+    trainer.evaluate_end(known(8, 6), 4)
+    assert seen == [(8, 0.75)]
+
+
+def test_an_evaluation_by_another_prefix_has_the_score_of_the_set_that_counts(tmp_path: Path) -> None:
+    trainer = make_trainer(
+        tmp_path,
+        eval_dataset={"id": known(8, 6), "ood": known(4, 1)},
+        reward=reward,
+        dataset=known(24, 12),
+        extra={"eval_aggregate": "ood"},
+    )
+    assert trainer.evaluate(metric_key_prefix="test")["test_pass@1"] == 0.25
+
+
 def test_an_evaluation_before_training_is_the_runs_first(tmp_path: Path) -> None:
     trainer = make_trainer(
         tmp_path / "out", eval_dataset=known(6, 3), reward=reward, dataset=known(24, 12), max_steps=1

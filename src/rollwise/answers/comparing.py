@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 
@@ -45,7 +46,8 @@ def normalised(answer: str) -> str:
     >>> normalised("Paris, France."), normalised("1 2"), normalised("1,234"), normalised(r"\text{Alice}")
     ('parisfrance', '1,2', '1234', 'alice')
     """
-    text = _SPACED_THOUSANDS.sub(_joined, TEXT.sub(r"\1", answer).casefold().replace(_MINUS, "-"))
+    text = unicodedata.normalize("NFC", answer)  # an accent may be a sign of its own
+    text = _SPACED_THOUSANDS.sub(_joined, TEXT.sub(r"\1", text).casefold().replace(_MINUS, "-"))
     text = _TIMES.sub(lambda sign: sign[0].strip().replace("*", "\N{MULTIPLICATION SIGN}"), text)
     parts = _BETWEEN_NUMBERS.split(text)
     return ",".join(re.sub(r"[\s,$*]", "", part) for part in parts).rstrip(".")

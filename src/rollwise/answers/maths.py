@@ -90,6 +90,7 @@ def _latex(answer: str) -> str:
     r"""Signs that math-verify does not read, as LaTeX or ASCII: `2½` is `2\frac{1}{2}`, `√2x²` is `\sqrt{2}x^{2}`."""
     if answer.isascii():
         return answer
+    answer = unicodedata.normalize("NFC", answer)  # "é" of two signs would be no word
     answer = _RAISED.sub(lambda run: f"^{{{run[0].translate(_PLAIN)}}}", answer)
     answer = _LOWERED.sub(lambda run: f"_{{{run[0].translate(_PLAIN)}}}", answer)
     answer = "".join(_parted(sign) for sign in answer)

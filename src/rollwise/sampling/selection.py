@@ -31,6 +31,7 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 }
 _CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op>==|!=|<=|>=|<|>|\s(?:not\s+)?in\s)\s*(?P<value>.+?)\s*")
 _LISTED = re.compile(r"""(\s*'[^']*'\s*|\s*"[^"]*"\s*|[^,]+)(?:,|$)""")  # a comma in quotes is part of a value
+_BRACKETED = re.compile(r"\[[^][]*\]|\([^()]*,[^()]*\)")  # [a, b] would be the values "[a" and "b]"
 _WHOLE = re.compile(r"\s*[-+]?\d{1,4000}\s*")
 _FORM = "write COLUMN OP VALUE with ==, !=, <, <=, >, >=, in or not in, for example 'difficulty >= 3'"
 
@@ -109,6 +110,11 @@ def conditions(where: Sequence[str]) -> list[Condition]:
         if parts is None:
             raise ConfigError(f"where {text!r} can't be read; {_FORM}")
         op = " ".join(parts["op"].split())
+        if op.endswith("in") and _BRACKETED.fullmatch(parts["value"]):
+            raise ConfigError(
+                f"where {text!r}: brackets would be part of the values; write {parts['column']} {op} "
+                f"{parts['value'][1:-1].strip()}, or put a value that has them in quotes"
+            )
         values = [value.strip() for value in _LISTED.findall(parts["value"])] if op.endswith("in") else [parts["value"]]
         found.append(Condition(text, parts["column"], op, tuple(_unquoted(value) for value in values)))
     return found

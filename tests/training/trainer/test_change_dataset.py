@@ -72,6 +72,8 @@ def test_what_can_not_be_is_refused_and_nothing_has_changed(tmp_path: Path) -> N
         trainer.change_dataset(toy_dataset(3))
     with pytest.raises(rw.ConfigError, match="map-style"):
         trainer.change_dataset(iter([]))
+    with pytest.raises(rw.ConfigError, match="dataset has no column 'prompt'"):
+        trainer.change_dataset(toy_dataset(24).rename_column("prompt", "question"))
     assert trainer.curriculum.state_dict() == before
     assert len(trainer.train_dataset) == 24
     assert np.array_equal(trainer._dataset_rows, np.arange(24))

@@ -28,18 +28,23 @@ _COMPARED = 64
 
 def check_prompts(trainer: Any) -> None:
     """Refuse data sets without prompts, which TRL would miss in its first generation, or of which ranks have others."""
-    made = getattr(trainer, "environment_factories", None) is not None  # an environment may make the prompts
     given = trainer.eval_dataset
     sets = [("eval_dataset", one) for one in (given.values() if isinstance(given, dict) else [given])]
     for name, dataset in [("train_dataset", trainer.train_dataset), *sets]:
-        check_same_rows(trainer.accelerator, name, dataset)
-        columns = list(getattr(dataset, "column_names", None) or [])
-        if columns and "prompt" not in columns and not made:
-            likely = next((column for column in _PROMPTS if column in columns), columns[0])
-            raise ConfigError(
-                f"{name} has no column 'prompt'; it has {', '.join(columns)}: rename the one with the prompts, "
-                f"for example dataset.rename_column({likely!r}, 'prompt')"
-            )
+        check_data(trainer, name, dataset)
+
+
+def check_data(trainer: Any, name: str, dataset: Any) -> None:
+    """The same of one data set, called `name` in messages."""
+    check_same_rows(trainer.accelerator, name, dataset)
+    made = getattr(trainer, "environment_factories", None) is not None  # an environment may make the prompts
+    columns = list(getattr(dataset, "column_names", None) or [])
+    if columns and "prompt" not in columns and not made:
+        likely = next((column for column in _PROMPTS if column in columns), columns[0])
+        raise ConfigError(
+            f"{name} has no column 'prompt'; it has {', '.join(columns)}: rename the one with the prompts, "
+            f"for example dataset.rename_column({likely!r}, 'prompt')"
+        )
 
 
 def check_same_rows(ranks: Any, name: str, dataset: Any) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.training.generation.gain_mixin import GainMixin
 from rollwise.training.trainer.dataset import (
+    check_data,
     check_prompts,
-    check_same_rows,
     pool_from_dataset,
     rows_of_pool,
     say_groups,
@@ -85,11 +85,11 @@ class DatasetMixin(GainMixin):
             How many prompts were found again, are new, and are gone.
 
         Raises:
-            ConfigError: a stream, or fewer prompts than a step needs. Nothing has changed then.
+            ConfigError: a stream, no column `prompt`, or fewer prompts than a step needs. Nothing has changed then.
             PoolError: no rows, or duplicate ids. Nothing has changed then.
             SilentNoOpError: another process was given other rows. Nothing has changed then.
         """
-        check_same_rows(self.accelerator, "dataset", dataset)
+        check_data(self, "dataset", dataset)
         report: JoinReport = self._on_main(lambda: self._rebind(dataset))
         self.train_dataset = dataset
         return report

@@ -110,7 +110,9 @@ class EvaluationMixin(TrlTrainer):
         share = (self.probe_batch or 0) // self.accelerator.num_processes
         batch = generations * max(1, (share or self.args.per_device_eval_batch_size) // generations)
         own = {"evaluates_end": True, "num_generations_eval": generations, "results": {}, "together": {}}
-        with attributes_set(self, **own), attributes_set(self.args, per_device_eval_batch_size=batch):
+        # Workers that stay would go on with the rows, the batches and the repetitions of the run's own evaluations.
+        loading = {"per_device_eval_batch_size": batch, "dataloader_persistent_workers": False}
+        with attributes_set(self, **own), attributes_set(self.args, **loading):
             self.evaluate(sets, metric_key_prefix=END_PREFIX)
 
     def _is_whole(self, given: Any) -> bool:
@@ -126,9 +128,10 @@ class EvaluationMixin(TrlTrainer):
 
     def _put_together(self) -> None:
         self.results = {name: one for name, one in self.results.items() if one.scores}
-        sizes = {name: one.prompts for name, one in self.results.items()}
-        if self.results:
-            scores = {name: one.scores for name, one in self.results.items()}
+        own = {one.own or name: one for name, one in self.results.items()}  # with another prefix names have it, too
+        sizes = {name: one.prompts for name, one in own.items()}
+        if own:
+            scores = {name: one.scores for name, one in own.items()}
             self.together = aggregate(scores, sizes, self.eval_aggregate)
 
     def _at_its_temperature(self) -> AbstractContextManager[None]:
