@@ -217,6 +217,10 @@ def test_errors_are_one_line(
         ({"trainer_options": {"num_iteration": 2}}, "has no option 'num_iteration' (did you mean 'num_iterations'?)"),
         ({"report_to": "abacus"}, "report_to 'abacus' is not installed"),
         ({"profile": "nowhere"}, "there is no profile 'nowhere'"),
+        ({"peft": {"rank": 8}}, "peft's LoraConfig has no option 'rank'"),
+        ({"num_prompts": 1}, "distinct prompts but the pool has 1"),
+        ({"keep_best": "pass@3"}, "keep_best must be a score of the evaluations"),
+        ({"curriculum": "bots", "curriculum_options": {"prior": "references"}}, "reference_pass_rates"),
     ],
 )
 def test_what_a_later_run_would_refuse_is_refused_before_the_first(
