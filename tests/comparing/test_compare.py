@@ -186,6 +186,13 @@ def test_a_report_by_another_plan_than_the_folder_s_says_so(
         assert main(["compare", str(file), "--out", str(out), "--report_only"]) == 0
         assert said in capsys.readouterr().err if said else not capsys.readouterr().err
         assert json.loads((out / "results.json").read_text())["baseline"] == "uniform"
+    (out / "report.html").unlink()
+    (out / "report.html").mkdir()  # as where nothing can be written: `compare --out` would train all of it again
+    assert main(["compare", str(plan), "--out", str(out), "--report_only"]) == 1
+    shown = capsys.readouterr()
+    assert "uniform" in shown.out  # the table
+    assert shown.err.startswith("rollwise: all runs are kept, but ")
+    assert shown.err.endswith(f": rollwise report '{out}' --out FOLDER\n")
 
 
 @pytest.mark.parametrize(
