@@ -1,6 +1,8 @@
 """A disk that takes no more and Ctrl-C end `train` in one line that says how to go on; and then it does."""
 
+import os
 import re
+import shutil
 import signal
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pytest
 from processes import Command
 
 from rollwise.cli.main import main
+from rollwise.cli.train import _report
+from rollwise.errors import StateFileError
 
 resource = pytest.importorskip("resource")
 pytestmark = pytest.mark.usefixtures("no_figures")
@@ -87,3 +91,15 @@ def test_other_commands_and_runs_not_begun_go_on_by_the_same_command(
     Path("runs/config.yaml").rename("runs/countdown-recommended-seed7/config.yaml")
     assert main(["train", "--seed", "7"]) == 130
     assert capsys.readouterr().err.endswith("rollwise train --resume runs/countdown-recommended-seed7 goes on\n")
+
+
+def test_a_page_that_can_not_be_written_is_no_run_to_be_made_again(
+    tmp_path: Path,
+) -> None:
+    """`train --out` is the run's folder, so the page's own remedy was no help."""
+    run = tmp_path / "run"
+    shutil.copytree(Path(__file__).parents[1] / "simulation/data/uniform-run", run)
+    (run / "report.html").mkdir()
+    os.utime(run / "report.html", (0, 0))  # older than the run, so that it is to be written
+    with pytest.raises(StateFileError, match=rf"'{run}' is trained and kept, but .*: rollwise report {run} --out FILE"):
+        _report(run)

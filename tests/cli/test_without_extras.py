@@ -64,6 +64,19 @@ def test_a_command_that_trains_names_the_extra(tmp_path: Path, command: tuple[st
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize(
+    "command", [("train", "--task", "countdown"), ("compare", str(ROOT / "examples/compare/countdown-revisit.yaml"))]
+)
+def test_what_draws_the_page_at_the_end_is_looked_for_before_the_training(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """It was named after hours, by a run that then seemed to have failed."""
+    done = rollwise(tmp_path, *command, "--out", "made", lacking=("matplotlib",))
+    assert done.returncode == 1
+    assert done.stderr.endswith('needs matplotlib, which is not installed: pip install "rollwise[report]"\n')
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_command_says_what_its_options_need(tmp_path: Path) -> None:
     done = rollwise(tmp_path, "simulate", "--template", lacking=("jsonargparse",))
     assert done.returncode == 1

@@ -186,6 +186,13 @@ def test_a_report_by_another_plan_than_the_folder_s_says_so(
         assert main(["compare", str(file), "--out", str(out), "--report_only"]) == 0
         assert said in capsys.readouterr().err if said else not capsys.readouterr().err
         assert json.loads((out / "results.json").read_text())["baseline"] == "uniform"
+    (out / "report.html").unlink()
+    (out / "report.html").mkdir()  # as where nothing can be written: `compare --out` would train all of it again
+    assert main(["compare", str(plan), "--out", str(out), "--report_only"]) == 1
+    shown = capsys.readouterr()
+    assert "uniform" in shown.out  # the table
+    assert shown.err.startswith("rollwise: all runs are kept, but ")
+    assert shown.err.endswith(f": rollwise report '{out}' --out FOLDER\n")
 
 
 @pytest.mark.parametrize(
@@ -217,6 +224,10 @@ def test_errors_are_one_line(
         ({"trainer_options": {"num_iteration": 2}}, "has no option 'num_iteration' (did you mean 'num_iterations'?)"),
         ({"report_to": "abacus"}, "report_to 'abacus' is not installed"),
         ({"profile": "nowhere"}, "there is no profile 'nowhere'"),
+        ({"peft": {"rank": 8}}, "peft's LoraConfig has no option 'rank'"),
+        ({"num_prompts": 1}, "distinct prompts but the pool has 1"),
+        ({"keep_best": "pass@3"}, "keep_best must be a score of the evaluations"),
+        ({"curriculum": "bots", "curriculum_options": {"prior": "references"}}, "reference_pass_rates"),
     ],
 )
 def test_what_a_later_run_would_refuse_is_refused_before_the_first(

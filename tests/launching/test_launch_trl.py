@@ -1,5 +1,6 @@
 """`rollwise launch --engine trl`: the command, a run on two ranks, and its resume."""
 
+import importlib.util
 import json
 import shlex
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from processes import Command, ranks
 
 from rollwise.cli import main
@@ -268,3 +270,16 @@ def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
     lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
     assert {line["step"] for line in lines} == {1, 2}
     assert len(lines) == 8
+
+
+def test_without_verl_nothing_is_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder was made, verl was missing, and the same command was refused, as it "holds a run already"."""
+    if importlib.util.find_spec("verl") is not None:
+        pytest.skip("verl is here")
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"prompt": "{i}+1=", "answer": "{i + 1}"}}\n' for i in range(40)))
+    options = {"data": str(tmp_path / "d.jsonl"), "reward": "exact", "model": "Qwen/none", "system": "", "steps": 1}
+    path, run = tmp_path / "my.yaml", tmp_path / "run"
+    path.write_text(yaml.safe_dump({**options, "prompts_per_step": 8, "learning_rate": 1e-6, "out": str(run)}))
+    assert main(["launch", str(path), "--engine", "verl", "--nproc", "1"]) == 1
+    assert "verl is not installed here" in capsys.readouterr().err
+    assert not run.exists()

@@ -102,6 +102,21 @@ def test_a_named_column_is_what_the_judge_reads(
         profile(options, tmp_path, judge=4, judge_exemplars=30)
 
 
+@pytest.mark.parametrize(
+    ("options_of_judge", "message"),
+    [
+        ({"judge_column": "prose"}, "no column 'prose'"),
+        ({"judge_exemplars": 30}, "needs more than 30 prompts with two scored rollouts, got 24"),
+    ],
+)
+def test_what_can_not_be_asked_is_refused_before_anything_is_rolled_out(
+    options_of_judge: dict[str, Any], message: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises((ConfigError, MissingColumnError), match=message):
+        profile(options, tmp_path / "new", judge=4, **options_of_judge)
+    assert not (tmp_path / "new").exists()
+
+
 def test_questions_that_do_not_fit_are_unreadable(options: dict[str, Any], tmp_path: Path) -> None:
     """The toy's context is 48 signs: the paper's words are many more."""
     judged = profile(options, tmp_path, judge=4).numbers["judge"]

@@ -56,6 +56,16 @@ def test_references_of_another_column_are_refused(tmp_path: Path) -> None:
         reference_pass_rates(tmp_path, tmp_path, by="score")  # type: ignore[arg-type]
 
 
+def test_a_profile_of_other_prompts_is_refused_before_anything_is_rolled_out(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    write_table(tmp_path / "other", [{"id": "a", "pass_rate": 0.5, "mean_score": 0.5}])
+    with pytest.raises(ConfigError, match="have no prompt in common"):
+        run(options, tmp_path / "new", join=str(tmp_path / "other"))
+    assert not (tmp_path / "new").exists()
+
+
 def test_two_profiles_are_joined(profiles: tuple[Path, Path], options: dict[str, Any]) -> None:
     pairs = reference_pass_rates(*profiles)
     assert len(pairs) == 24

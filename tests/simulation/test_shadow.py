@@ -147,9 +147,24 @@ def test_own_estimators_and_seeds_by_config(log: Path, tmp_path: Path) -> None:
 def test_what_can_not_follow_is_refused(methods: Any, reason: str, tmp_path: Path, capsys: Any) -> None:
     config = tmp_path / "my.yaml"
     run = str(ROOT / "tests/simulation/data/uniform-run")
-    config.write_text(yaml.safe_dump({"replay": run, "methods": methods}))
+    first = {"first": {"curriculum": "mopps"}}
+    config.write_text(yaml.safe_dump({"replay": run, "methods": first | methods, "baseline": "first"}, sort_keys=False))
     assert main(["simulate", str(config), "--shadow", "--out", str(tmp_path / "out")]) != 0
-    assert reason in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert reason in said
+    assert "shadow 1/" not in said  # not behind a method that followed all of the log
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_can_not_be_made_is_refused_before_any_follows(tmp_path: Path, capsys: Any) -> None:
+    config, out = tmp_path / "my.yaml", tmp_path / "out"
+    run = str(ROOT / "tests/simulation/data/uniform-run")
+    config.write_text(yaml.safe_dump({"replay": run, "methods": {"mopps": {"curriculum": "mopps"}}}))
+    out.touch()
+    assert main(["simulate", str(config), "--shadow", "--out", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert "can't be a folder: a file is there" in said
+    assert "shadow 1/" not in said
 
 
 def test_shadow_needs_a_log(tmp_path: Path, capsys: Any) -> None:

@@ -9,7 +9,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.child_process import available_cores
 from rollwise.cli.formatting import command_parser
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError, check_installed
 from rollwise.options import check_number, check_whole
 from rollwise.terminal import make_console, say
 
@@ -164,6 +164,7 @@ def run(options: Namespace) -> int:
     if options.get("dry_run"):
         dry_run_comparison(plan, folder, console=make_console(), **chosen)
         return 0
+    check_installed("matplotlib", "the page", "report")
     failed = []
     if not options.get("report_only"):
         default = 1 if plan.timing else _default_jobs()
@@ -181,9 +182,12 @@ def run(options: Namespace) -> int:
     from rollwise.reports.comparison.report import compare_set, write_results
 
     comparison = compare_set(read_comparison(folder), () if wanted is None else (wanted,))
-    page = write_results(comparison, folder)
     make_console().print(format_table(comparison))
-    say(f"report: {page}\n")
+    try:
+        say(f"report: {write_results(comparison, folder)}\n")
+    except StateFileError as error:
+        how = f"rollwise report {str(folder)!r} --out FOLDER"
+        raise StateFileError(f"all runs are kept, but {error}: {how}") from error
     return 1 if failed else 0
 
 

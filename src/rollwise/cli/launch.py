@@ -110,6 +110,8 @@ def run(options: Namespace) -> int:
         machines = command.Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
         trains = _options_of_train(words) if engine == "trl" else {}
         made = launch.new_launch(str(path), engine, machines, words, trains)
+    if made.engine == "verl" and not dry and importlib.util.find_spec("verl") is None:  # before anything is written
+        raise ConfigError("verl is not installed here, so nothing was begun; install it, or see the run by --dry_run")
     line = made.command(write=not dry)
     say(line.shown() + "\n")
     if made.engine == "verl" and resume is None:  # TRL's ranks say it themselves

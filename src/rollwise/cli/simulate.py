@@ -164,6 +164,7 @@ def _simulate(config: Any, out: Path) -> None:
 
 
 def _shadow(config: Any, out: Path, shadow: Any) -> None:
+    shadow.begin_shadow(config, out)
     with _Progress(len(config.methods) * len(config.seeds), "shadow") as progress:
         followed, left_out = shadow.follow_all(config, on_run=progress.done)
     shadow.write_shadow(config, followed, left_out, out)

@@ -11,7 +11,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateFileError, check_installed
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REPORT_FILE
 from rollwise.terminal import make_console, say
 from rollwise.training.config import TrainConfig
@@ -85,6 +85,7 @@ def run(options: Namespace) -> int:
         if dry:
             _dry_run(config)
             return 0
+    check_installed("matplotlib", "the report at the end", "report")
     from rollwise.training.run import resume_run, start_run
 
     folder = start_run(config) if resume is None else resume_run(resume, **values)
@@ -118,4 +119,8 @@ def _report(folder: Path) -> None:
 
         page, log = folder / REPORT_FILE, folder / METRICS_FILE
         drawn = page.exists() and page.stat().st_mtime >= log.stat().st_mtime  # a run that was complete already
-        say(f"report: {page if drawn else write_report(folder)}\n")
+        try:
+            say(f"report: {page if drawn else write_report(folder)}\n")
+        except StateFileError as error:
+            how = f"rollwise report {shlex.quote(str(folder))} --out FILE"
+            raise StateFileError(f"{str(folder)!r} is trained and kept, but {error}: {how}") from error

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rollwise.comparing.plan import Plan, Run
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, RollwiseError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder, load_tokenizer
 from rollwise.runs.names import CONFIG_FILE
@@ -15,8 +15,8 @@ from rollwise.sampling.config import OwnData
 from rollwise.sampling.own_task import task_of
 from rollwise.tasks import Task
 from rollwise.training.arguments import check_trainer_options
+from rollwise.training.beforehand import check_prompts_beforehand
 from rollwise.training.config import TrainConfig
-from rollwise.training.parts import curriculum_of
 from rollwise.training.trainer.environments import check_trainer
 
 
@@ -63,12 +63,12 @@ def check_runs(runs: Sequence[Run]) -> None:
         try:
             tasks[key] = tasks.get(key) or task_of(config)
             check_trainer(tasks[key], config.trainer)
-            curriculum_of(config, tasks[key])
             check_trainer_options(config, begun=(run.folder / CONFIG_FILE).exists())
             if config.profile is not None and not Path(config.profile).exists():
                 raise ConfigError(
                     f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "
                     "examples/compare the references.py beside them), or leave the method out, with --methods"
                 )
-        except ConfigError as error:
+            check_prompts_beforehand(config, tasks[key])
+        except RollwiseError as error:
             raise ConfigError(f"method {run.method!r}: {error}") from error

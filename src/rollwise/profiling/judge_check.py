@@ -44,7 +44,6 @@ def check_judge(config: ProfileConfig, summary: Summary, load: Callable[[], tupl
         load: Gives model and tokenizer.
 
     Raises:
-        MissingColumnError: the data have no column `judge_column`.
         ConfigError: too few prompts with two scored rollouts.
     """
     pairs, ids = known_pairs(config, summary)
@@ -77,23 +76,38 @@ def check_judge(config: ProfileConfig, summary: Summary, load: Callable[[], tupl
     return {"exemplars": config.judge_exemplars, "column": config.judge_column, "formats": lines, **verdict(lines)}
 
 
+def check_askable(config: ProfileConfig, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse, before anything is rolled out, what could not be asked about these rows of the data afterwards.
+
+    Raises:
+        MissingColumnError: the data have no column `judge_column`.
+        ConfigError: too few prompts.
+    """
+    column = config.judge_column
+    if column is not None and (record := next((row for row in rows if column not in row), None)) is not None:
+        raise MissingColumnError(f"--judge_column: the data has no column {column!r}, but {', '.join(record)}")
+    _check_enough(config, len(rows))
+
+
+def _check_enough(config: ProfileConfig, prompts: int) -> None:
+    if prompts <= config.judge_exemplars:
+        raise ConfigError(
+            f"--judge needs more than {config.judge_exemplars} prompts with two scored rollouts, got {prompts}; "
+            "roll out more (--num_prompts), or show fewer examples (--judge_exemplars)"
+        )
+
+
 def known_pairs(config: ProfileConfig, summary: Summary) -> tuple[list[Exemplar], list[str]]:
     """The prompts with two scored rollouts or more, as the judge reads them, with their variances; and their ids."""
     pairs, ids = [], []
     for row, group, rewards in zip(summary.rows, summary.groups, summary.rewards, strict=True):
         record, column = summary.data.rows[row], config.judge_column
-        if column is not None and column not in record:
-            raise MissingColumnError(f"--judge_column: the data has no column {column!r}, but {', '.join(record)}")
         if len(rewards) > 1:
             text = prompt_text(group["prompt"]) if column is None else str(record[column])
             variance = float(np.var(summary.scorer.spec.scores(np.array(rewards))))
             pairs.append(Exemplar(text, min(variance, MAX_VARIANCE)))
             ids.append(group["id"])
-    if len(pairs) <= config.judge_exemplars:
-        raise ConfigError(
-            f"--judge needs more than {config.judge_exemplars} prompts with two scored rollouts, got {len(pairs)}; "
-            "roll out more (--num_prompts), or show fewer examples (--judge_exemplars)"
-        )
+    _check_enough(config, len(pairs))
     return pairs, ids
 
 

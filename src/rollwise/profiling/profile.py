@@ -9,9 +9,9 @@ from rich.console import Console
 
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.finished import Profile, finish, trained_on
-from rollwise.profiling.judge_check import check_judge
+from rollwise.profiling.judge_check import check_askable, check_judge
 from rollwise.profiling.summary import Summary
-from rollwise.profiling.tables import read_table
+from rollwise.profiling.tables import read_table, shared_ids
 from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import SampleFolder, sample_into
 from rollwise.sampling.prepared import prepare
@@ -25,17 +25,21 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
 
     Raises:
         ConfigError: options that don't fit, or a folder that was begun with others.
-        PoolError: data that can't be used.
+        PoolError, MissingColumnError: data that can't be used.
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
     console = console or make_console(stderr=True)
     given = prepare(config, rollouts=config.num_generations, batch_size=config.batch_size)
     task, data, scorer, options = given.task, given.data, given.scorer, given.options
     other = None if config.join is None else read_table(config.join)
-    folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder", command="profile")
-    given.begin(folder, config.sampling())
     order = sampling_order(data.ids, data.categories, config.seed)
     rows = order if config.num_prompts == "all" else order[: config.num_prompts]
+    if other is not None:
+        shared_ids([data.ids[row] for row in rows], other, (str(config.folder), str(config.join)))
+    if config.judge:
+        check_askable(config, [data.rows[row] for row in rows])
+    folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder", command="profile")
+    given.begin(folder, config.sampling())
     with SamplingBar(console) as bar:
 
         @functools.cache

@@ -95,6 +95,16 @@ def _check_by(by: str) -> None:
         raise ConfigError(f"by must be 'pass_rate' or 'mean_score', got {by!r}")
 
 
+def shared_ids(one: Iterable[str], other: Mapping[str, Row], names: tuple[str, str]) -> list[str]:
+    """Those of a profile's prompts that another has too; `ConfigError` where there is none."""
+    shared = [id_ for id_ in one if id_ in other]
+    if not shared:
+        raise ConfigError(
+            f"the profiles {names[0]!r} and {names[1]!r} have no prompt in common; profile the same data with both"
+        )
+    return shared
+
+
 def join_rates(
     one: Mapping[str, Row], other: Mapping[str, Row], *, by: By = "pass_rate", names: tuple[str, str]
 ) -> dict[str, tuple[float, float]]:
@@ -104,11 +114,7 @@ def join_rates(
     >>> join_rates({"a": row(0.75), "b": row(0.5)}, {"a": row(0.25)}, names=("big", "small"))
     {'a': (0.25, 0.75)}
     """
-    shared = [id_ for id_ in one if id_ in other]
-    if not shared:
-        raise ConfigError(
-            f"the profiles {names[0]!r} and {names[1]!r} have no prompt in common; profile the same data with both"
-        )
+    shared = shared_ids(one, other, names)
     first = {id_: float(one[id_][by]) for id_ in shared}
     second = {id_: float(other[id_][by]) for id_ in shared}
     weak, strong = (first, second) if sum(first.values()) <= sum(second.values()) else (second, first)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from rollwise.models import is_embedded, made_here
+from rollwise.models import is_embedded
 from rollwise.models.loading import load_tokenizer
-from rollwise.models.prompt_check import check_prompts
-from rollwise.sampling.own_task import OwnTask, task_of
+from rollwise.sampling.own_task import task_of
 from rollwise.sampling.setting import say_stop
 from rollwise.training.arguments import trainer_arguments
+from rollwise.training.beforehand import check_beforehand
 from rollwise.training.config import TrainConfig
 from rollwise.training.cost import Estimate
 from rollwise.training.dry_run_display import show_data, show_notes, show_prompt, show_sets, show_tokens
 from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, first_rows, lora_config
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
-from rollwise.training.trainer.refusals import check_enough
 
 SHOWN = 2
 """Prompts that are shown."""
@@ -38,12 +37,8 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     lora_config(config.peft)
     train, held_out = datasets_of(config, task)
     limit = arguments.max_completion_length
-    tokenizer = None
-    if not is_embedded(config.model):
-        tokenizer, settings = load_tokenizer(config.model)
-        for part in (train, *held_out.values()) if isinstance(task, OwnTask) or not made_here(config.model) else ():
-            check_prompts(part["prompt"], tokenizer, settings, limit)
-    check_enough(config.prompts_per_step, len(train))
+    check_beforehand(config, task, arguments, (train, *held_out.values()))
+    tokenizer = None if is_embedded(config.model) else load_tokenizer(config.model)[0]
     curriculum.start_from(config.model)  # a name only: no policy is loaded
     curriculum.bind(pool_from_dataset(train))
     rows = [train[slot] for slot in first_rows(curriculum, SHOWN, group=config.num_generations)]

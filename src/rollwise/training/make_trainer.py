@@ -8,15 +8,15 @@ from rich.console import Console
 
 from rollwise.curricula import Curriculum
 from rollwise.gates import DynamicSampling
-from rollwise.models import is_embedded, load_policy, made_here
-from rollwise.models.prompt_check import check_prompts
-from rollwise.sampling.own_task import OwnTask
+from rollwise.models import is_embedded, load_policy
 from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
+from rollwise.training.beforehand import check_beforehand, check_room
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import OptionErrors, datasets_of, lora_config
 from rollwise.training.trainer.environments import environment_arguments
+from rollwise.training.trainer.ranks import on_main, ranks_of_run
 from rollwise.training.warm_start import embedded_of
 
 
@@ -36,10 +36,11 @@ def make_trainer(
     """
     adapter = lora_config(config.peft)  # its errors come before weights are made or loaded
     train, held_out = datasets_of(config, task)
+    sets = (train, *held_out.values())
+    on_main(ranks_of_run(), lambda: check_beforehand(config, task, arguments, sets))
     source = embedded_of(config, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source, dtype=_take_dtype(arguments, config))
-    for part in (train, *held_out.values()) if isinstance(task, OwnTask) or not made_here(config.model) else ():
-        check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
+    check_room(config, task, sets, tokenizer, model.config, arguments.max_completion_length)
     rewards = task.rewards
     arguments.reward_weights = rewards.weights or arguments.reward_weights
     with OptionErrors():

@@ -98,6 +98,11 @@ def test_errors_are_one_line(command: Run, toy: Path, rolled: Path, tmp_path: Pa
         (("fit", tmp_path / "absent", "--out", rolled / "config.yaml"), "would replace what is no head"),
         (("score", tmp_path / "absent", "--head", out, "--out", tmp_path), "must be a file, and"),
         (("export", out, "--out", tmp_path / "served"), "which model?"),
+        (("export", out, "--out", rolled, "--model", tmp_path / "nowhere"), "not empty"),  # before a model is loaded
+        (
+            ("fit", rolled, "--out", out, "--rewards", "[-100,0]", "--model", tmp_path / "nowhere"),
+            "rollouts are of the reward state 0: there is nothing to tell apart",
+        ),
     ):
         status, _, err = command("head", *arguments)
         last = err.strip().splitlines()[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from rollwise.inference.head.reserved import (
     unnamed_rows,
 )
 from rollwise.inference.head.spec import HeadSpec
-from rollwise.inference.serving import export_run
+from rollwise.inference.serving import export, export_run
 from rollwise.inference.serving.export import export_head
 from rollwise.inference.serving.export_config import ExportConfig
 from rollwise.inference.serving.exported_rows import Export
@@ -261,6 +262,25 @@ def test_what_a_server_needs_is_written(tmp_path: Path, toy: Path, rolled: Path)
     assert "logprob_token_ids" in text
     with pytest.raises(ConfigError, match="not empty"):
         export_head(model, tokenizer, head, tmp_path / "out")
+
+
+def test_after_a_full_disk_the_same_command_goes_on(tmp_path: Path, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written by then was taken for somebody else's folder."""
+    model, tokenizer = load_policy(toy / "one")
+    head = head_of(model, tokenizer, FITS)
+    config = ExportConfig(
+        head=str(head.save(tmp_path / "h.safetensors")), out=str(tmp_path / "out"), model=str(toy / "one")
+    )
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left on device: '.*out'"):
+        patch.setattr(export, "write_atomically", full)
+        export_run.run_export(config, lambda _: lambda done, total: None)
+    assert not (tmp_path / "out").exists()
+    export_run.run_export(config, lambda _: lambda done, total: None)
+    assert (tmp_path / "out/serving.json").exists()
 
 
 def test_another_models_head_is_refused(tmp_path: Path, toy: Path) -> None:

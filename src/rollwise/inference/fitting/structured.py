@@ -124,8 +124,14 @@ def coherent_by(rollouts: RolloutSet, where: str, kept: str | Path, *, progress:
 
 
 def read_labelled(config: FitConfig, bar: Callable[[str], Progress]) -> tuple[RolloutSet, HeadSpec]:
-    """The rollouts of `rollwise head fit`, with the rewards that it tells apart, and the head's spec."""
+    """The rollouts of `rollwise head fit`, with the rewards that it tells apart, and the head's spec.
+
+    Raises:
+        ConfigError: rollouts or options that don't fit: what can be known before the model is loaded and read.
+    """
     rollouts, rewards = RolloutSet.read(config.rollouts), config.rewards
+    if config.fewer is not None:
+        rollouts.of_prompts(config.fewer, config.seed)  # refused before a function is asked, which may cost
     if config.states == "structured":
         least = LEAST_SHARE if config.least_share is None else config.least_share
         said = None
@@ -134,4 +140,11 @@ def read_labelled(config: FitConfig, bar: Callable[[str], Progress]) -> tuple[Ro
         rollouts, rewards = structured(rollouts, least_share=least, coherent=said), list(STATES)
     longest = int(rollouts.lengths.max())
     spec = spec_for(rollouts.rewards.tolist(), longest, states=rewards, edges=config.edges)
-    return (rollouts if config.fewer is None else rollouts.of_prompts(config.fewer, config.seed)), spec
+    rollouts = rollouts if config.fewer is None else rollouts.of_prompts(config.fewer, config.seed)
+    found = np.unique(spec.reward_states(rollouts.rewards))
+    if len(found) < 2:
+        raise ConfigError(
+            f"all {len(rollouts)} rollouts are of the reward state {spec.rewards[found[0]]:g}: there is nothing to "
+            "tell apart; sample prompts that sometimes succeed and sometimes fail, or give other rewards"
+        )
+    return rollouts, spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from rollwise.inference.serving.exported_rows import Export, write_head
 from rollwise.inference.serving.readme import recipe
 from rollwise.inference.serving.vllm_signals import MASK
 from rollwise.models.identity import model_facts, weights_digest
-from rollwise.state import write_atomically
+from rollwise.state import write_atomically, writing
 
 
 def export_head(
@@ -51,23 +52,34 @@ def export_head(
             or a folder that is not empty.
     """
     folder = Path(out)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{str(folder)!r} is there already and not empty; give a new folder")
+    check_new_folder(folder)
     head.check(model, tokenizer)
     check_linear_read(model, tokenizer)
     fitted_on = weights_digest(model)
     exported = write_head(model, tokenizer, head, folder, sequences, margin, resize)
     unnamed = unnamed_ids(model, tokenizer)
     suppress(model, unnamed)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
     if head.model.get("weights_digest") == fitted_on:  # the rows are part of the weights now
         head = replace(head, model=head.model | {"weights_digest": weights_digest(model)})
-    head.save(folder / HEAD_FILE)
     serving = serving_facts(exported, head, unnamed, model_facts(model, tokenizer))
-    write_atomically(folder / SERVING_FILE, json.dumps(serving, indent=1).encode())
-    write_atomically(folder / README_FILE, recipe(serving).encode())
+    try:
+        with writing(folder):
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            head.save(folder / HEAD_FILE)
+            write_atomically(folder / SERVING_FILE, json.dumps(serving, indent=1).encode())
+            write_atomically(folder / README_FILE, recipe(serving).encode())
+    except BaseException:  # half a folder would be refused when the command is given again
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return exported
+
+
+def check_new_folder(out: str | Path) -> None:
+    """`ConfigError` where a head's folder is to be written and something is there already."""
+    folder = Path(out)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigError(f"{str(folder)!r} is there already and not empty; give a new folder")
 
 
 def serving_facts(exported: Export, head: SuccessHead, unnamed: list[int], facts: dict[str, Any]) -> dict[str, Any]:

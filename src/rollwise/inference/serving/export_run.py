@@ -11,7 +11,7 @@ from rollwise.inference.head.fitted_on import check_weights
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress
 from rollwise.inference.head.viability_file import note_viability, read_viability
-from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.export import check_new_folder, export_head
 from rollwise.inference.serving.export_config import HEAD_FILE, ExportConfig
 from rollwise.inference.serving.exported_rows import Export
 from rollwise.models import is_embedded
@@ -28,6 +28,7 @@ def run_export(config: ExportConfig, bar: Callable[[str], Progress]) -> Export:
     Raises:
         ConfigError: no model is named, or what `export_head` refuses.
     """
+    check_new_folder(config.out)  # before a model is loaded
     head = SuccessHead.load(config.head)
     model, tokenizer, sequences = _model(config, bar)
     head.check(model, tokenizer)

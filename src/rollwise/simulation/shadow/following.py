@@ -136,8 +136,35 @@ def follow(curriculum: Curriculum, log: RunLog, pool: PromptPool) -> Shadow:
         groups.append((evidence.step, predicted, evidence.mean, evidence.mixed))
     when, predicted, mean, mixed = (np.concatenate(parts) for parts in zip(*groups, strict=True))
     if np.isnan(predicted).all():
-        raise ConfigError(f"{type(curriculum).__name__} keeps no belief about prompts, so it predicts nothing")
+        raise _no_belief(curriculum)
     return Shadow(steps, when, predicted, mean, mixed, ms, held_bytes(curriculum))
+
+
+def check_followers(config: SimulateConfig) -> None:
+    """Refuse now what would come to light only behind methods that have followed all of the log.
+
+    Raises:
+        ConfigError: there is no log, or a method of the config's own can't follow it.
+    """
+    world: Any = world_of(config, config.seeds[0])
+    for name, method in config.methods.items():
+        if _is_by_default(name, method):
+            continue
+        try:
+            curriculum = method.make(config.seeds[0], RewardSpec(solved_at=world.log.solved_at))
+            if type(curriculum).expected is Curriculum.expected:
+                raise _no_belief(curriculum)
+            curriculum.bind(world.pool)
+        except RollwiseError as error:
+            raise ConfigError(f"method {name!r}: {error}") from error
+
+
+def _is_by_default(name: str, method: Method) -> bool:
+    return name in ESTIMATORS and Method(**ESTIMATORS[name]) == method
+
+
+def _no_belief(curriculum: Curriculum) -> ConfigError:
+    return ConfigError(f"{type(curriculum).__name__} keeps no belief about prompts, so it predicts nothing")
 
 
 def follow_all(config: SimulateConfig, *, on_run: Callable[[str, int, bool], None]) -> tuple[Followed, LeftOut]:
@@ -162,7 +189,7 @@ def follow_all(config: SimulateConfig, *, on_run: Callable[[str, int, bool], Non
                 curriculum = method.make(seed, RewardSpec(solved_at=world.log.solved_at))
                 followed.setdefault(name, {})[seed] = follow(curriculum, world.log, world.pool)
             except (MissingColumnError, MissingExtraError) as error:
-                if name not in ESTIMATORS or Method(**ESTIMATORS[name]) != method:
+                if not _is_by_default(name, method):
                     raise
                 left_out[name] = str(error)
                 followed.pop(name, None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rollwise.reports.result_files import write_csv, write_json
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.shadow.following import Followed, LeftOut
+from rollwise.simulation.shadow.following import Followed, LeftOut, check_followers
 from rollwise.simulation.table import mean_sd
 from rollwise.state import make_folder
 
@@ -26,6 +26,17 @@ NOTE = (
     "shadow evaluation: each step of a uniform run is predicted from the steps before; over all groups Pearson with "
     "their mean rewards, and ROC AUC of nearness to 1/2 for groups with contrast"
 )
+
+
+def begin_shadow(config: SimulateConfig, out: str | Path) -> None:
+    """Check that the methods can follow the log, then make the folder of the results: before any follows.
+
+    Raises:
+        ConfigError: as `check_followers`.
+        StateFileError: the folder can't be made.
+    """
+    check_followers(config)
+    make_folder(out)
 
 
 def write_shadow(config: SimulateConfig, followed: Followed, left_out: LeftOut, out: str | Path) -> None:

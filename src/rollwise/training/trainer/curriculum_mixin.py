@@ -107,7 +107,7 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         self.failure_of, self.posterior, self.probe_batch = failure_of, posterior_advantages, probe_batch
         self.max_judgment_length, self.match_uniform = max_judgment_length, match_uniform
         self.success = success_index(success, self, curriculum)
-        self._sample_by(gate_of(self, gate), group_observers)
+        self._sample_by(gate_of(gate), group_observers)
         log_prompts(self, every=prompt_table_every)
         self._evaluate_by(eval_aggregate, eval_temperature)
         self._save_by(keep_best)

@@ -15,6 +15,7 @@ from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
 from rollwise.runs.data_file import category_columns
 from rollwise.runs.evaluations import EvaluationSet
+from rollwise.terminal import quiet
 from rollwise.training.recording.group_lines import category_of
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,22 @@ def check_same_rows(ranks: Any, name: str, dataset: Any) -> None:
             f"rank {others[0]} has other rows in {name} than rank 0, so it would roll out other prompts than those "
             "that were chosen; give every rank the same rows in the same order, for example dataset.shuffle(seed=0)"
         )
+
+
+def check_bindable(curriculum: Curriculum, source: str, dataset: Any) -> None:
+    """Bind a curriculum to a data set for nothing but the errors, without warnings: what trains gives them again.
+
+    Args:
+        curriculum: unbound, and of no use afterwards.
+        source: the folder or hub id that the policy will come from; nothing is loaded.
+        dataset: of the prompts.
+
+    Raises:
+        PoolError, MissingColumnError: prompts that can't be used.
+    """
+    curriculum.start_from(source)
+    with quiet():
+        curriculum.bind(pool_from_dataset(dataset))
 
 
 def say_groups(curriculum: Curriculum) -> None:

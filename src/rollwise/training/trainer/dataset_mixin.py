@@ -16,14 +16,7 @@ from rollwise.training.trainer.dataset import (
     rows_of_pool,
     say_groups,
 )
-from rollwise.training.trainer.refusals import (
-    check_allocator,
-    check_enough,
-    check_feedback,
-    check_launch,
-    check_posterior,
-    check_screening,
-)
+from rollwise.training.trainer.refusals import check_enough, check_launch, check_parts
 
 
 class DatasetMixin(GainMixin):
@@ -54,15 +47,9 @@ class DatasetMixin(GainMixin):
         self._allocates = curriculum.allocator is not None
         self._in_parts = curriculum.allocator is not None and (self._screens or curriculum.allocator.in_rounds)
         self._weighs_prompts = curriculum.allocator is not None and curriculum.allocator.weight == "prompt"
-        if self._screens:
-            check_screening(self)
-        if curriculum.allocator is not None:
-            check_allocator(self, curriculum.allocator)
+        check_parts(self)
         if curriculum.wants_feedback:
-            check_feedback(self)
             self.tell_gains_after_steps()
-        if self.posterior:
-            check_posterior(self)
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
         self._check_enough(self._on_main(self._bind))

@@ -90,14 +90,31 @@ def check_enough(wanted: int, prompts: int) -> None:
         )
 
 
-def gate_of(trainer: Any, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
-    """The gate as dynamic sampling; `ConfigError` where the trainer's advantages can't be redone."""
-    if gate is not None and getattr(trainer, "multi_objective_aggregation", "") == "normalize_then_sum":
+def gate_of(gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
+    """The gate as dynamic sampling."""
+    return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
+
+
+def check_parts(trainer: Any) -> None:
+    """Refuse options of a trainer, or of what stands for one that is to be made, that don't go with its other parts.
+
+    Raises:
+        ConfigError: its advantages can't be redone for a gate, or it can't do what its curriculum asks for.
+    """
+    if trainer.gate is not None and getattr(trainer, "multi_objective_aggregation", "") == "normalize_then_sum":
         raise ConfigError(
             'multi_objective_aggregation="normalize_then_sum" scales advantages over the batch, which can\'t be '
             'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
         )
-    return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
+    curriculum: Curriculum = trainer.curriculum
+    if curriculum.probe_purpose == "screen":
+        check_screening(trainer)
+    if curriculum.allocator is not None:
+        check_allocator(trainer, curriculum.allocator)
+    if curriculum.wants_feedback:
+        check_feedback(trainer)
+    if trainer.posterior:
+        check_posterior(trainer)
 
 
 def check_allocator(trainer: Any, allocator: Allocator) -> None:

@@ -14,6 +14,21 @@ from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.trl_trainer import TrlTrainer
 
 
+def check_stop(args: Any) -> None:
+    """Refuse options of a trainer, or of its arguments, that do not go with stop texts.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    if args.mask_truncated_completions:
+        raise ConfigError(
+            "mask_truncated_completions takes completions that end with a stop text for truncated ones; leave it "
+            "out, or give --stop []"
+        )
+    if getattr(args, "use_transformers_continuous_batching", False):
+        raise ConfigError("use_transformers_continuous_batching knows no stop texts; leave it out, or give --stop []")
+
+
 class StopMixin(TrlTrainer):
     """Ends completions at stop texts, which TRL knows for vLLM alone."""
 
@@ -29,15 +44,7 @@ class StopMixin(TrlTrainer):
         self._stops = StopTexts(self._tokenizer, texts) if texts else None
         if self._stops is None:
             return
-        if self.args.mask_truncated_completions:
-            raise ConfigError(
-                "mask_truncated_completions takes completions that end with a stop text for truncated ones; leave it "
-                "out, or give --stop []"
-            )
-        if getattr(self, "use_transformers_continuous_batching", False):
-            raise ConfigError(
-                "use_transformers_continuous_batching knows no stop texts; leave it out, or give --stop []"
-            )
+        check_stop(self.args)
 
     def _generate(self, prompts: Any) -> Any:
         """TRL's, by turns that end at stop texts; judgments, which it does not make, end as their format says."""
