@@ -91,6 +91,10 @@ def test_every_option_of_a_listing_is_described_in_words(capsys: pytest.CaptureF
         (["train", "--trainer_options.speed", "9", "--model", "POLICY", "--out", "OUT"], "no option 'speed'"),
         (["train", "--trainer_options.output_dir", "x", "--model", "POLICY", "--out", "OUT"], "give --out instead"),
         (["train", "--trainer_options.num_generations", "3", "--model", "POLICY", "--out", "OUT"], "refuses these"),
+        (
+            ["train", "--trainer_options.deepspeed", "d.json", "--model", "POLICY", "--out", "OUT"],
+            "deepspeed",
+        ),  # absent
         (["train", "--seed", "5000000000", "--out", "OUT"], "seed must be a whole number in [0, 2^32)"),
         (["train", "--task", "boxes", "--trainer", "rloo", "--out", "OUT"], "use trainer 'grpo'"),
         (["train", "--num_prompts", "3", "--model", "POLICY", "--out", "OUT"], "distinct prompts"),

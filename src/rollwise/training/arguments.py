@@ -88,7 +88,7 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: b
     kind = TRAINERS[config.trainer][1]
     try:
         made = kind(**{**implied, **config.trainer_options})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ImportError) as error:  # ImportError: it needs a package, as deepspeed does
         raise ConfigError(f"{kind.__name__} refuses these options (trainer_options): {error}") from error
     if (asked := made.generation_batch_size // made.num_generations) != config.prompts_per_step:
         trained = asked * made.gradient_accumulation_steps // made.steps_per_generation
