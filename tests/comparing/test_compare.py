@@ -122,14 +122,14 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     values = yaml.safe_load(plan.read_text())
     values["methods"] = {
         "uniform": {},
-        "impossible": {"curriculum": "adarft", "curriculum_options": {"column": "none"}},
+        "impossible": {"trainer_options": {"loss_type": "none"}},  # TRL says so in the first step
     }
     values |= {"oracle": None, "seeds": [0], "budget": {"tokens": 100}, "timing": True}
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
     assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
     said = capsys.readouterr().err
     assert "failed: impossible seed 0 (exit status 1); see" in said
-    assert "column 'none'" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
+    assert "Unknown loss type: none" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
     assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
     cores = sorted(os.sched_getaffinity(0))
     (timing,) = read_timings(tmp_path / "out/runs/uniform/seed0")
