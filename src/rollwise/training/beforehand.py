@@ -32,7 +32,9 @@ def check_beforehand(config: TrainConfig, task: Task, arguments: Any, sets: Sequ
     Raises:
         ConfigError: options that don't fit, fewer prompts than a step needs, or prompts that the model has no room for.
         PoolError, MissingColumnError: prompts that the method can't be bound to.
+        MissingExtraError: an adapter is wanted, and peft is not installed.
     """
+    lora_config(config.peft)
     if stop_texts(config, task):
         check_stop(arguments)
     curriculum = curriculum_of(config, task)
@@ -52,7 +54,7 @@ def check_beforehand(config: TrainConfig, task: Task, arguments: Any, sets: Sequ
 
 
 def check_prompts_beforehand(config: TrainConfig, task: Task) -> None:
-    """What `check_beforehand` and the adapter's options need neither TRL's arguments nor a model for: for several runs.
+    """What of `check_beforehand` needs neither TRL's arguments nor a model: for several runs.
 
     Raises:
         ConfigError, PoolError, MissingExtraError: what the run would raise.

@@ -13,7 +13,7 @@ from rollwise.training.beforehand import check_beforehand
 from rollwise.training.config import TrainConfig
 from rollwise.training.cost import Estimate
 from rollwise.training.dry_run_display import show_data, show_notes, show_prompt, show_sets, show_tokens
-from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, first_rows, lora_config
+from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, first_rows
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
 
@@ -34,7 +34,6 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     curriculum = curriculum_of(config, task)
     show_notes(curriculum, config, console)
     arguments = trainer_arguments(config, task, config.folder, begun=False)
-    lora_config(config.peft)
     train, held_out = datasets_of(config, task)
     limit = arguments.max_completion_length
     check_beforehand(config, task, arguments, (train, *held_out.values()))

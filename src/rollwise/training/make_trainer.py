@@ -34,13 +34,13 @@ def make_trainer(
         ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
         MissingExtraError: an adapter is wanted, and peft is not installed.
     """
-    adapter = lora_config(config.peft)  # its errors come before weights are made or loaded
     train, held_out = datasets_of(config, task)
     sets = (train, *held_out.values())
     on_main(ranks_of_run(), lambda: check_beforehand(config, task, arguments, sets))
     source = embedded_of(config, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source, dtype=_take_dtype(arguments, config))
-    check_room(config, task, sets, tokenizer, model.config, arguments.max_completion_length)
+    if is_embedded(config.model):  # of any other it was known beforehand
+        check_room(config, task, sets, tokenizer, model.config, arguments.max_completion_length)
     rewards = task.rewards
     arguments.reward_weights = rewards.weights or arguments.reward_weights
     with OptionErrors():
@@ -63,7 +63,7 @@ def make_trainer(
             failure_of=task.failure_of,
             stop=stop_texts(config, task),
             log=config.log,
-            peft_config=adapter,
+            peft_config=lora_config(config.peft),
             **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
         )
 

@@ -85,12 +85,7 @@ def checked(
         raise ConfigError(f"labels must be whole numbers from 0 to {spec.size - 1}, as HeadSpec.labels gives them")
     if not bool(torch.isfinite(states).all()):
         raise ConfigError("the hidden states hold NaN or infinity; load the model in float32")
-    rewards = np.unique(targets // spec.num_lengths)
-    if len(rewards) < 2:
-        raise ConfigError(
-            f"all {len(targets)} positions are of rollouts of the reward state {spec.rewards[rewards[0]]:g}: there is "
-            "nothing to tell apart; sample prompts that sometimes succeed and sometimes fail"
-        )
+    spec.check_told_apart(targets // spec.num_lengths, "positions")
     given = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != targets.shape or not (np.isfinite(given) & (given >= 0)).all() or given.sum() <= 0:
         raise ConfigError(f"weights must be ({len(targets)},) numbers >= 0, not all 0")

@@ -141,10 +141,5 @@ def read_labelled(config: FitConfig, bar: Callable[[str], Progress]) -> tuple[Ro
     longest = int(rollouts.lengths.max())
     spec = spec_for(rollouts.rewards.tolist(), longest, states=rewards, edges=config.edges)
     rollouts = rollouts if config.fewer is None else rollouts.of_prompts(config.fewer, config.seed)
-    found = np.unique(spec.reward_states(rollouts.rewards))
-    if len(found) < 2:
-        raise ConfigError(
-            f"all {len(rollouts)} rollouts are of the reward state {spec.rewards[found[0]]:g}: there is nothing to "
-            "tell apart; sample prompts that sometimes succeed and sometimes fail, or give other rewards"
-        )
+    spec.check_told_apart(spec.reward_states(rollouts.rewards), "rollouts")
     return rollouts, spec

@@ -90,6 +90,15 @@ class HeadSpec:
         distance = np.abs(np.asarray(rewards, dtype=np.float64)[..., None] - np.asarray(self.rewards))
         return np.asarray(np.argmin(np.round(distance, 12), axis=-1), dtype=np.int64)
 
+    def check_told_apart(self, states: ArrayLike, what: str) -> None:
+        """`ConfigError` unless there are two of its reward states among some, (M,), of `what`: no head could learn."""
+        found = np.unique(states)
+        if len(found) < 2:
+            raise ConfigError(
+                f"all {np.size(states)} {what} are of the reward state {self.rewards[found[0]]:g}: there is nothing to "
+                "tell apart; sample prompts that sometimes succeed and sometimes fail, or give other rewards"
+            )
+
     def labels(self, remaining: ArrayLike, reward: ArrayLike) -> NDArray[np.int64]:
         """The flat index of each pair of remaining tokens and final reward."""
         return self.length_bins(remaining) + self.reward_states(reward) * self.num_lengths
