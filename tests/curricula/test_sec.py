@@ -409,6 +409,23 @@ def test_a_prompt_that_the_caller_excludes_keeps_its_turn() -> None:
     assert sec.ask(1)[0].prompt_id == "a0"
 
 
+def test_a_prompt_that_never_gets_a_reward_does_not_keep_a_round_from_ending() -> None:
+    """Of ten prompts one is set aside after two groups; the other nine are then drawn in rounds as before."""
+    sec = rw.SEC(pool_of({"a": 10}), within="exhaust", seed=1)
+
+    def ask_and_tell() -> str:
+        (ticket,) = sec.ask(1, n_rollouts=2)
+        broken = ticket.prompt_id == "a0"
+        sec.tell([rw.Outcome(ticket.id, [] if broken else [1.0, 0.0], failed=2 if broken else 0)])
+        return "" if broken else ticket.prompt_id
+
+    while not sec.metrics()["set_aside"]:
+        ask_and_tell()
+    seen = Counter(filter(None, (ask_and_tell() for _ in range(200))))
+    assert len(seen) == 9
+    assert max(seen.values()) - min(seen.values()) <= 1
+
+
 def test_exhaustion_goes_on_after_a_resume_also_with_a_grown_pool() -> None:
     sec = rw.SEC(pool_of({"a": 20, "b": 20}), within="exhaust", seed=3)
     first = [t.prompt_id for _ in range(5) for t in _asked_and_lost(sec, 4)]

@@ -161,7 +161,7 @@ class GaussianTarget(
         return labels, arm_of
 
     def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
-        return ArmRounds(arm_of, n_arms, self.columns["drawn"])
+        return ArmRounds(arm_of, n_arms, self.columns["drawn"], self.aside())
 
     def _domains(self) -> tuple[list[str], np.ndarray]:
         if not self.grouped_by:

@@ -189,7 +189,7 @@ class SEC(
 
     def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
         if self.within == "exhaust":
-            return ArmRounds(arm_of, n_arms, self.columns["drawn"])
+            return ArmRounds(arm_of, n_arms, self.columns["drawn"], self.aside())
         return super().members_of(arm_of, n_arms)
 
     def _fit_limits(self) -> np.ndarray:

@@ -234,6 +234,10 @@ class ArmBandit(Curriculum):
         unknown = np.full(len(picks), np.nan)  # given the candidates it is known, but not over all that might have been
         return replace(picks, slots=candidates[picks.slots], propensity=unknown)
 
+    def aside(self) -> np.ndarray:
+        """Whether each prompt is set aside for want of rewards, (N,), as it is at any time; a child does not know."""
+        return np.zeros(len(self.pool), dtype=bool) if self.unscored is None else self.unscored.aside
+
     def in_flight(self) -> np.ndarray:
         """How many prompts of each arm have open tickets, (C,)."""
         return np.bincount(self.arm_of[self.ledger.open_slots], minlength=len(self.arms))

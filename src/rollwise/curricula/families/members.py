@@ -131,14 +131,16 @@ class ArmRounds(ArmMembers):
 
     A round of an arm ends when all its slots were drawn. The next one begins with all of them, in a new random order;
     those still in flight are drawn when they are back. Where the rest of a round is in flight for another reason (the
-    caller excluded it, another lane asked for it), free slots of this round are drawn again meanwhile.
+    caller excluded it, another lane asked for it), free slots of this round are drawn again meanwhile. A round does not
+    wait for slots that are set aside.
 
     Args:
         arm_of: (N,) each slot's arm.
         n_arms: how many arms there are.
         drawn: (N,) whether a slot was drawn in its arm's round. Changed here; it is all that there is to save.
+        aside: (N,) whether a slot is set aside for want of rewards; the owner changes it.
 
-    >>> rounds = ArmRounds(np.zeros(3, dtype=np.int64), 1, np.zeros(3, dtype=np.int8))
+    >>> rounds = ArmRounds(np.zeros(3, dtype=np.int64), 1, np.zeros(3, dtype=np.int8), np.zeros(3, dtype=bool))
     >>> rounds.set(np.arange(3), True)
     >>> rng, order = np.random.default_rng(0), []
     >>> for _ in range(6):
@@ -149,9 +151,9 @@ class ArmRounds(ArmMembers):
     ([0, 1, 2], [0, 1, 2])
     """
 
-    def __init__(self, arm_of: np.ndarray, n_arms: int, drawn: np.ndarray) -> None:
+    def __init__(self, arm_of: np.ndarray, n_arms: int, drawn: np.ndarray, aside: np.ndarray) -> None:
         super().__init__(arm_of, n_arms)
-        self._drawn = drawn
+        self._drawn, self._aside = drawn, aside
         self._fresh = ArmMembers(arm_of, n_arms)  # those free and not drawn in this round
 
     def set(self, slots: np.ndarray, free: bool) -> None:
@@ -164,7 +166,7 @@ class ArmRounds(ArmMembers):
         if len(slots) == k:
             return slots, chances
         everyone = self.slots_of(arm)
-        if self._drawn[everyone].all():
+        if (self._aside[everyone] | (self._drawn[everyone] != 0)).all():
             self._drawn[everyone] = 0
             self._fresh.set(everyone[self.is_free(everyone)], True)
             more = self._draw_fresh(rng, arm, k - len(slots))

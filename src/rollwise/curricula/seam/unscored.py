@@ -167,7 +167,7 @@ class Unscored:
 
     def _set_aside(self) -> None:
         if self._sets_aside:
-            self.aside = (self.columns["without"] >= PROMPT_GROUPS) | self.failing[self.codes]
+            self.aside[:] = (self.columns["without"] >= PROMPT_GROUPS) | self.failing[self.codes]
             self.n_aside = int(np.count_nonzero(self.aside))
         for category in np.flatnonzero(self.failing).tolist():
             name = self.names[category]
