@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from processes import ranks
 
 from rollwise.allocators import ALLOCATORS
 from rollwise.cli import main
@@ -234,18 +233,3 @@ def test_every_curriculum_trains(
     assert all(len(g["rewards"]) == len(g["screened"]["rewards"]) == 2 for g in continued)
     assert all(len(g["failures"]) == len(g["rewards"]) for g in groups)
     assert any(any(g["failures"]) for g in groups)
-
-
-@pytest.mark.slow
-def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:
-    begun = [*options, "--steps", "4", "--out", str(tmp_path)]
-    resumed = ["train", "--resume", str(tmp_path), "--steps", "6"]
-    for words in (begun, resumed):
-        both = ranks(2, *words)
-        assert [rank.wait() for rank in both] == [0, 0], both[0].said[-3000:]
-    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in metrics] == list(range(7))
-    groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
-    assert [g["step"] for g in groups] == [step for step in range(1, 7) for _ in range(8)]
-    assert all(len(g["texts"]) == len(g["rewards"]) == 4 for g in groups)
-    assert (tmp_path / "report.html").exists()

@@ -268,8 +268,11 @@ def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
     both = ranks(2, *shlex.split(resumed))
     assert [rank.wait() for rank in both] == [0, 0], both[0].said[-2000:]
     lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
-    assert {line["step"] for line in lines} == {1, 2}
-    assert len(lines) == 8
+    assert [line["step"] for line in lines] == [1, 1, 1, 1, 2, 2, 2, 2]
+    assert all(len(line["texts"]) == len(line["rewards"]) == 2 for line in lines)
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in metrics] == [1, 2]
+    assert (tmp_path / "run/report.html").exists()
 
 
 def test_without_verl_nothing_is_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
