@@ -67,10 +67,12 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     kept = rollouts_folder(folder)
     given = kept.read_config()
     known = {one.name for one in fields(RolloutsConfig) if one.init}
-    # A folder states a range in any case: without a reward the task's own, and 0 to 1 also where none was given.
-    if not given.get("reward") or (given.get("reward_low"), given.get("reward_high")) == (0.0, 1.0):
-        known -= {"reward_low", "reward_high"}
-    config = RolloutsConfig(**{name: value for name, value in given.items() if name in known})
+    # A folder states a range in any case: without a reward the task's own, and 0 and 1 also where they were not given.
+    stated = {"reward_low": 0.0, "reward_high": 1.0}
+    known -= {name for name, value in stated.items() if not given.get("reward") or given.get(name) == value}
+    # It states no workers, and only they have a time limit.
+    workers = {"reward_workers": 1} if "reward_timeout" in given else {}
+    config = RolloutsConfig(**workers, **{name: value for name, value in given.items() if name in known})
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
