@@ -55,6 +55,16 @@ def test_the_first_prompts_are_those_of_the_sample_whatever_ended_first(rolled: 
     assert bench_of(turned).ids == [json.loads(line)["id"] for line in reversed(lines)]
 
 
+def test_prompts_that_nobody_could_score_are_not_decoded(rolled: Path, tmp_path: Path) -> None:
+    """Their candidates counted as wrong, whatever was chosen."""
+    lines = [json.loads(line) for line in (rolled / "rollouts.jsonl").read_text().splitlines()]
+    for line in lines[:3]:
+        line["rewards"] = [None] * len(line["rewards"])
+    folder = partial(rolled, tmp_path / "a", "".join(json.dumps(line) + "\n" for line in lines), summary=True)
+    assert bench_of(folder).ids == [line["id"] for line in lines[3:]]
+    assert not {line["id"] for line in lines[:3]} & set(bench_of(folder, 30).ids)
+
+
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [

@@ -54,7 +54,7 @@ class Bench:
 
 
 def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | None = None) -> Bench:
-    """The prompts of a folder of `rollwise rollouts`, or the first few of its sample, with options and reward.
+    """The scored prompts of a folder of `rollwise rollouts`, or the first few of its sample, with options and reward.
 
     Args:
         folder: Of `rollwise rollouts`.
@@ -76,7 +76,8 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
-    ids = [group["id"] for group in read_some(kept)]
+    # Where no rollout could be scored, as without a recorded answer, no candidate could be right.
+    ids = [group["id"] for group in read_some(kept) if any(reward is not None for reward in group["rewards"])]
     for id_ in ids:
         if id_ not in place:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")
