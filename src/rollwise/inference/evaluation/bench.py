@@ -72,7 +72,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     known -= {name for name, value in stated.items() if not given.get("reward") or given.get(name) == value}
     # It states no workers, and only they have a time limit.
     workers = {"reward_workers": 1} if "reward_timeout" in given else {}
-    config = RolloutsConfig(**workers, **{name: value for name, value in given.items() if name in known})
+    config = RolloutsConfig(**{name: value for name, value in given.items() if name in known} | workers)
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
