@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,22 @@ def test_other_data_or_another_reward_is_refused(options: dict[str, Any], toy: P
         file.write('{"prompt": "1+1=", "threshold": 3, "kind": "k0"}\n')
     with pytest.raises(ConfigError, match="begun with data_hash="):
         profile(options, tmp_path / "out")
+
+
+def test_rollouts_of_two_sets_of_weights_are_not_mixed(options: dict[str, Any], toy: Path, tmp_path: Path) -> None:
+    """Trained on at the same path, between a kill and the same command; also asked for judgments afterwards."""
+    policy, out = tmp_path / "policy", tmp_path / "out"
+    shutil.copytree(toy / "one", policy)
+    options |= {"model": str(policy), "num_prompts": 6}
+    profile(options, out)
+    kept = (out / "groups.jsonl").read_bytes()
+    shutil.copyfile(toy / "other" / "model.safetensors", policy / "model.safetensors")
+    for more in ({"num_prompts": 12}, {"judge": 2}):
+        with pytest.raises(ConfigError, match="begun with a model whose weights_digest is '.*', now it is '.*'; its"):
+            profile(options, out, **more)
+    assert (out / "groups.jsonl").read_bytes() == kept
+    (out / "model.json").unlink()  # as an earlier version left it
+    assert profile(options, out, num_prompts=12).numbers["sampled"] == 12
 
 
 def test_before_the_first_rollout_is_kept_options_may_change(options: dict[str, Any], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from rollwise.comparing.workers import alone_in
 from rollwise.errors import StateFileError
 from rollwise.inference.endpoint.results import ResultFile
+from rollwise.inference.files.kept_batches import KeptBatches
 from rollwise.sampling.folder import SampleFolder
 
 HOLD = (
@@ -30,6 +31,7 @@ def _sample(place: Path) -> None:
         (_sample, "out/.lock"),
         (lambda place: ResultFile(place).begin({}), ".out.lock"),
         (alone_in, "out/lock"),
+        (lambda place: KeptBatches(place, {}), ".out.lock"),  # one head's scores were taken for another's
     ],
 )
 def test_the_second_of_two_commands_is_refused(begin: Callable[[Path], object], lock: str, tmp_path: Path) -> None:

@@ -264,6 +264,22 @@ def test_several_rewards_and_the_one_that_says_what_is_solved(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("given", "highest"),
+    [
+        ({"reward_low": -1.0}, 1.0),
+        ({"reward_low": 0.5}, 1.0),  # was 1.5, so that nothing was ever solved
+        ({"reward_low": 2.0}, 3.0),
+        ({"reward_low": 2.0, "solved_at": 4.0}, 4.0),
+        ({"solved_at": 0.5}, 1.0),
+    ],
+)
+def test_the_highest_reward_is_1_where_that_can_be(given: dict[str, float], highest: float) -> None:
+    spec = DataConfig(data="x.jsonl", reward="exact", **given).reward_spec()
+    assert spec is not None
+    assert spec.high == highest
+
+
+@pytest.mark.parametrize(
     ("names", "weights", "declared", "chosen"),
     [
         (["f"], [1.0], None, None),

@@ -7,13 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
+from rollwise.models.identity import made_by
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.finished import Profile, finish, trained_on
 from rollwise.profiling.judge_check import check_askable, check_judge
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import read_table, shared_ids
 from rollwise.sampling.data import sampling_order
-from rollwise.sampling.folder import SampleFolder, sample_into
+from rollwise.sampling.folder import SampleFolder, keep_facts, sample_into
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model, say_stop
@@ -44,9 +45,10 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
 
         @functools.cache
         def load() -> Any:
-            model = load_model(config.model, task, progress=bar.warmed)
+            model, tokenizer = load_model(config.model, task, progress=bar.warmed)
+            keep_facts(folder, made_by(model, tokenizer))  # the same path may hold other weights by now
             say_stop(config, task, console)
-            return model
+            return model, tokenizer
 
         groups = sample_into(
             folder,

@@ -208,7 +208,8 @@ class OwnData:
         low = 0.0 if self.reward_low is None else self.reward_low
         high = self.reward_high
         if high is None:
-            high = max(1.0, low + 1.0 if self.solved_at is None else self.solved_at)
+            above = low + 1.0 if low >= 1.0 else 1.0
+            high = max(1.0, above if self.solved_at is None else self.solved_at)
         return RewardSpec(low=low, high=high, solved_at=self.solved_at)
 
 

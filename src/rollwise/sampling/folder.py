@@ -20,7 +20,7 @@ from rollwise.runs.lock import hold_lock
 from rollwise.runs.names import CONFIG_FILE, MODEL_FILE
 from rollwise.sampling.data import PromptData
 from rollwise.sampling.scoring import Scorer
-from rollwise.state import make_folder
+from rollwise.state import make_folder, write_atomically
 from rollwise.yaml_file import read_yaml, write_yaml
 
 Group = dict[str, Any]
@@ -97,6 +97,45 @@ class SampleFolder:
     def append(self, groups: Iterable[Group]) -> None:
         """Append lines in one write, and make them durable."""
         append_lines(self.groups, groups)
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Facts of the model that made a folder's rollouts (`made_by`); empty if nothing was rolled out yet.
+
+    Raises:
+        StateFileError: they can't be read.
+    """
+    file = folder / MODEL_FILE
+    if not file.is_file():
+        return {}
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+        return dict(facts)
+    except (OSError, ValueError, TypeError) as error:
+        raise StateFileError(f"{str(file)!r} can't be read: {error}; delete it, and roll out again") from error
+
+
+def keep_facts(folder: SampleFolder, facts: Mapping[str, Any]) -> None:
+    """Write what the model is; or refuse one that is not the one that the folder was begun with.
+
+    Only what the folder says is compared: an earlier version kept less.
+
+    Args:
+        folder: Compared only if it holds lines.
+        facts: As `made_by` gives them: the same path may hold other weights by now.
+
+    Raises:
+        ConfigError: it is another model.
+        StateFileError: what was kept can't be read.
+    """
+    before = read_facts(folder.path) if folder.groups.exists() else {}
+    changed = [name for name, value in before.items() if facts.get(name) != value]
+    if changed:
+        raise ConfigError(
+            f"{str(folder.path)!r} was begun with a model whose {changed[0]} is {before[changed[0]]!r}, now it is "
+            f"{facts.get(changed[0])!r}; its rollouts can't be mixed: give the same model, or another --out"
+        )
+    write_atomically(folder.path / MODEL_FILE, json.dumps(dict(facts), indent=1).encode())
 
 
 def sample_into(

@@ -230,6 +230,18 @@ def test_what_can_be_read_is_read(tmp_path: Path, body: bytes, tokens: int | Non
     assert lines[0]["completion_tokens"] == tokens
 
 
+@pytest.mark.parametrize("reason", ["length", "content_filter", "abort"])
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_sample_that_the_server_cut_off_has_no_vote(reason: str, streamed: bool) -> None:
+    """The last number of half a text was its answer, where a filter or an abort had ended it."""
+    taken: list[Sample] = []
+    reply = Reply(lambda place, sample: taken.append(sample))
+    choice = {"index": 0, "finish_reason": reason, "text": "First, 3 of the"}
+    add = reply.add_chunk if streamed else reply.add_whole
+    add({"choices": [choice]}, 1, chat=False, base_url="http://x")
+    assert [(one.text, one.truncated) for one in taken] == [("First, 3 of the", True)]
+
+
 def test_half_a_character_in_a_prompt_is_its_failure(tmp_path: Path) -> None:
     with serving(odd(b"")) as base_url:
         endpoint = Endpoint(config_of(tmp_path, base_url, "a"))

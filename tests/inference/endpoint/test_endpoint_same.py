@@ -55,6 +55,15 @@ def test_unified_as_mathematics() -> None:
     assert unified(["0.5", r"\frac12"], "text") == ["0.5", r"\frac12"]
 
 
+def test_the_recorded_answer_may_be_in_a_nested_column(tmp_path: Path) -> None:
+    """A path was found in the data, and then nothing was judged."""
+    with FakeOpenAI(lambda prompt, i: "so 0.5") as fake:
+        config = config_of(fake, tmp_path, answer_column="extra_info.gold")
+        row = {"prompt": "1/2?", "answer": "1/2", "extra_info": {"gold": "0.5"}}
+        Path(config.data).write_text(json.dumps(row) + "\n")
+        assert line_of(config)["correct"] is True
+
+
 def test_the_summary_names_the_rule_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with FakeOpenAI(halves) as fake:
         config = config_of(fake, tmp_path)

@@ -10,9 +10,11 @@ import pytest
 import yaml
 
 from rollwise.errors import ConfigError
+from rollwise.inference.decoding.rollouts_config import RolloutsConfig
 from rollwise.inference.evaluation.bench import bench_of
 from rollwise.inference.files.rollout_set import RolloutSet
 from rollwise.sampling.data import sampling_order
+from rollwise.sampling.setting import make_scorer
 
 
 def partial(rolled: Path, folder: Path, lines: str, summary: bool) -> Path:
@@ -53,6 +55,16 @@ def test_the_first_prompts_are_those_of_the_sample_whatever_ended_first(rolled: 
     assert bench_of(turned).ids == [json.loads(line)["id"] for line in reversed(lines)]
 
 
+def test_prompts_that_nobody_could_score_are_not_decoded(rolled: Path, tmp_path: Path) -> None:
+    """Their candidates counted as wrong, whatever was chosen."""
+    lines = [json.loads(line) for line in (rolled / "rollouts.jsonl").read_text().splitlines()]
+    for line in lines[:3]:
+        line["rewards"] = [None] * len(line["rewards"])
+    folder = partial(rolled, tmp_path / "a", "".join(json.dumps(line) + "\n" for line in lines), summary=True)
+    assert bench_of(folder).ids == [line["id"] for line in lines[3:]]
+    assert not {line["id"] for line in lines[:3]} & set(bench_of(folder, 30).ids)
+
+
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
@@ -88,3 +100,30 @@ def test_a_runs_folder_is_named_as_one(rolled: Path, tmp_path: Path) -> None:
     for read in (RolloutSet.read, bench_of):
         with pytest.raises(ConfigError, match="is a run, whose rollouts have no token ids"):
             read(folder)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"reward_low": -1.0},
+        {"reward_low": -1.0, "reward_high": 0.5},
+        {"reward_low": -1.0, "solved_at": 5.0},
+        {"reward_low": 0.5},
+        {"reward_low": 0.5, "reward_high": 1.0},
+        {"reward_low": 2.0},
+        {"solved_at": 5.0},
+        {"reward_workers": 2, "reward_timeout": 30.0},
+    ],
+    ids=repr,
+)
+def test_an_evaluation_has_the_range_and_the_time_limit_of_the_rollouts(
+    rolled: Path, tmp_path: Path, given: dict[str, Any]
+) -> None:
+    """A folder states 1 for the highest reward where none is given, and no workers."""
+    folder = partial(rolled, tmp_path / "a", (rolled / "rollouts.jsonl").read_text(), summary=True)
+    stated = yaml.safe_load((folder / "config.yaml").read_text())
+    own = {"data": stated["data"], "reward": stated["reward"], "model": "m", "max_completion_length": 8}
+    config = RolloutsConfig(**own, **given)
+    (folder / "config.yaml").write_text(yaml.safe_dump({**stated, **config.deciding()}))
+    assert bench_of(folder).scorer.spec == make_scorer(config, None)[0].spec

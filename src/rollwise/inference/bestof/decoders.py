@@ -8,12 +8,11 @@ from typing import Any
 from rollwise.inference.bestof.job import Job
 from rollwise.inference.bestof.server import served_facts, server_decoder
 from rollwise.inference.decoding.decoder import AdaptiveDecoder
-from rollwise.inference.files import keep_facts
 from rollwise.inference.head.fitted_on import check_weights
 from rollwise.inference.policies import TokenConfidence, allocate
 from rollwise.inference.serving.server_decoder import ServerDecoder
 from rollwise.models.identity import made_by
-from rollwise.sampling.folder import SampleFolder
+from rollwise.sampling.folder import SampleFolder, keep_facts
 from rollwise.sampling.setting import load_model
 
 Decoder = AdaptiveDecoder | ServerDecoder

@@ -13,10 +13,10 @@ from rich.console import Console
 from rollwise.inference.decoding.drawing import draw, warn_of_unknown_characters
 from rollwise.inference.decoding.rollouts_config import RolloutsConfig
 from rollwise.inference.decoding.rollouts_summary import write_summary
-from rollwise.inference.files import keep_facts, rollouts_folder
+from rollwise.inference.files import rollouts_folder
 from rollwise.models.identity import made_by
 from rollwise.sampling.data import sampling_order
-from rollwise.sampling.folder import Group, sample_into
+from rollwise.sampling.folder import Group, keep_facts, sample_into
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model, say_stop

@@ -119,7 +119,8 @@ class Right:
         """
         chosen = line["chosen"]
         if self.scorer is None:
-            recorded = recorded_answers(row, self.config.answer_column)
+            # `load_data` puts what the column, or a path into one, holds into `answer`.
+            recorded = recorded_answers(row, self.config.answer_column and "answer")
             if not recorded:
                 return {}
             return {"correct": chosen is not None and any(same_by(self.config.same, one, chosen) for one in recorded)}

@@ -18,6 +18,8 @@ _REFUSED = 16
 LONGEST_WAIT = 8.0
 """Seconds between two tries, or for the count of tokens after the last sample, at most."""
 
+_CUT = ("length", "content_filter", "abort")  # finish reasons of what did not end by itself: its text is no answer
+
 _PASSING = (408, 429)
 """Refusals that say something of the endpoint's state, as 5xx do, and nothing of the prompt."""
 
@@ -133,7 +135,7 @@ class Sample:
 
     Attributes:
         text: The completion.
-        truncated: Whether it was cut off.
+        truncated: Whether it was cut off, at the token limit or by the server.
         chunks: Chunks that it came in, mostly one a token; 0 if it came whole.
     """
 
@@ -190,7 +192,7 @@ class Reply:
                 del self._parts[at]
                 text = "".join(parts)
                 text += taken_away(text, choice, self.stops)
-                self._finish(at, Sample(text, reason == "length", len(parts)))
+                self._finish(at, Sample(text, reason in _CUT, len(parts)))
 
     def add_whole(self, given: Any, n: int, *, chat: bool, base_url: str) -> None:
         """A reply that came whole: anything that JSON has.
@@ -201,7 +203,7 @@ class Reply:
         choices = list(choices_of(given, base_url, least=1))[:n]
         texts = [text_of(choice, "message" if chat else "", base_url=base_url) for choice in choices]
         samples = [
-            Sample(text + taken_away(text, choice, self.stops), _get(choice, "finish_reason") == "length")
+            Sample(text + taken_away(text, choice, self.stops), _get(choice, "finish_reason") in _CUT)
             for text, choice in zip(texts, choices, strict=True)
         ]
         self._count(given)

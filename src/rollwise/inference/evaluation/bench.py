@@ -54,7 +54,7 @@ class Bench:
 
 
 def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | None = None) -> Bench:
-    """The prompts of a folder of `rollwise rollouts`, or the first few of its sample, with options and reward.
+    """The scored prompts of a folder of `rollwise rollouts`, or the first few of its sample, with options and reward.
 
     Args:
         folder: Of `rollwise rollouts`.
@@ -67,14 +67,17 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     kept = rollouts_folder(folder)
     given = kept.read_config()
     known = {one.name for one in fields(RolloutsConfig) if one.init}
-    # A folder states a range in any case: without a reward the task's own, and 0 to 1 also where none was given.
-    if not given.get("reward") or (given.get("reward_low"), given.get("reward_high")) == (0.0, 1.0):
-        known -= {"reward_low", "reward_high"}
-    config = RolloutsConfig(**{name: value for name, value in given.items() if name in known})
+    # A folder states a range in any case: without a reward the task's own, and 0 and 1 also where they were not given.
+    stated = {"reward_low": 0.0, "reward_high": 1.0}
+    known -= {name for name, value in stated.items() if not given.get("reward") or given.get(name) == value}
+    # It states no workers, and only they have a time limit.
+    workers = {"reward_workers": 1} if "reward_timeout" in given else {}
+    config = RolloutsConfig(**{name: value for name, value in given.items() if name in known} | workers)
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
-    ids = [group["id"] for group in read_some(kept)]
+    # Where no rollout could be scored, as without a recorded answer, no candidate could be right.
+    ids = [group["id"] for group in read_some(kept) if any(reward is not None for reward in group["rewards"])]
     for id_ in ids:
         if id_ not in place:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")

@@ -9,14 +9,13 @@ from rollwise.inference.files.kept_batches import (
     write_arrays,
 )
 from rollwise.inference.files.model_of_rollouts import model_of
-from rollwise.inference.files.rollout_folder import keep_facts, read_some, rollouts_folder
+from rollwise.inference.files.rollout_folder import read_some, rollouts_folder
 from rollwise.inference.files.rollout_set import RolloutSet
 
 __all__ = [
     "Arrays",
     "KeptBatches",
     "RolloutSet",
-    "keep_facts",
     "model_of",
     "pass_facts",
     "read_arrays",

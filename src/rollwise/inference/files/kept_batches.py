@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rollwise.errors import StateFileError
 from rollwise.inference.files.rollout_set import RolloutSet
 from rollwise.models.identity import weights_digest
+from rollwise.runs.lock import hold_lock
 from rollwise.state import make_folder, write_atomically
 
 FACTS_FILE = "facts.json"
@@ -53,10 +54,15 @@ class KeptBatches:
     Args:
         folder: Made with the first batch.
         facts: All that decides the arrays, JSON-safe.
+
+    Raises:
+        StateFileError: another process keeps its arrays there, which would be taken for these.
     """
 
     def __init__(self, folder: str | Path, facts: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
+        taken = f"another process writes {str(self.folder)!r}; wait for it, stop it, or give another --out"
+        hold_lock(self, make_folder(self.folder.parent) / f".{self.folder.name}.lock", taken)
         self._facts = json.dumps(dict(facts), sort_keys=True).encode()
         path = self.folder / FACTS_FILE
         if not path.is_file() or path.read_bytes() != self._facts:

@@ -1,18 +1,15 @@
-"""The files of a folder of rollouts, and which model made them."""
+"""The files of a folder of rollouts."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from rollwise.errors import ConfigError, StateFileError
+from rollwise.errors import ConfigError
 from rollwise.runs.lines import parse_line
-from rollwise.runs.names import METRICS_FILE, MODEL_FILE, ROLLOUTS_FILE, SUMMARY_FILE
+from rollwise.runs.names import METRICS_FILE, ROLLOUTS_FILE, SUMMARY_FILE
 from rollwise.sampling.folder import Group, SampleFolder
-from rollwise.state import write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -20,22 +17,6 @@ logger = logging.getLogger(__name__)
 def rollouts_folder(path: str | Path) -> SampleFolder:
     """The files of a folder of rollouts."""
     return SampleFolder(path, lines=ROLLOUTS_FILE, what="a folder of `rollwise rollouts`", command="rollouts")
-
-
-def read_facts(folder: Path) -> dict[str, Any]:
-    """Facts of the model that made a folder's rollouts (`made_by`); empty if nothing was rolled out yet.
-
-    Raises:
-        StateFileError: they can't be read.
-    """
-    file = folder / MODEL_FILE
-    if not file.is_file():
-        return {}
-    try:
-        facts = json.loads(file.read_text(encoding="utf-8"))
-        return dict(facts)
-    except (OSError, ValueError, TypeError) as error:
-        raise StateFileError(f"{str(file)!r} can't be read: {error}; delete it, and roll out again") from error
 
 
 def read_some(folder: SampleFolder) -> list[Group]:
@@ -70,26 +51,3 @@ def warn_of_missing(folder: SampleFolder, there: int) -> None:
             logger.warning("%r holds %d prompts, and its `rollwise rollouts` did not end: run it again", path, there)
     if there < count:
         logger.warning("%r holds %d of its %d prompts: run its `rollwise rollouts` again", path, there, count)
-
-
-def keep_facts(folder: SampleFolder, facts: Mapping[str, Any]) -> None:
-    """Write what the model is; or refuse one that is not the one that the folder was begun with.
-
-    Only what the folder says is compared: an earlier version kept less.
-
-    Args:
-        folder: Compared only if it holds lines.
-        facts: As `made_by` gives them: the same path may hold other weights by now.
-
-    Raises:
-        ConfigError: it is another model.
-        StateFileError: what was kept can't be read.
-    """
-    before = read_facts(folder.path) if folder.groups.exists() else {}
-    changed = [name for name, value in before.items() if facts.get(name) != value]
-    if changed:
-        raise ConfigError(
-            f"{str(folder.path)!r} was begun with a model whose {changed[0]} is {before[changed[0]]!r}, now it is "
-            f"{facts.get(changed[0])!r}; its rollouts can't be mixed: give the same model, or another --out"
-        )
-    write_atomically(folder.path / MODEL_FILE, json.dumps(dict(facts), indent=1).encode())

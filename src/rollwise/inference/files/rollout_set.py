@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.files.rollout_folder import read_facts, read_some, rollouts_folder, warn_of_missing
+from rollwise.inference.files.rollout_folder import read_some, rollouts_folder, warn_of_missing
 from rollwise.models.identity import model_facts
 from rollwise.options import listed
 from rollwise.rng import stream_generator
-from rollwise.sampling.folder import Group, SampleFolder
+from rollwise.sampling.folder import Group, SampleFolder, read_facts
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
