@@ -169,6 +169,31 @@ def test_a_resume_within_an_epoch_gives_what_is_left_of_it(
     assert len(asyncio.run(killed_and_resumed())) == 16
 
 
+def test_a_resume_at_an_epochs_end_begins_the_next_one(
+    skyrl: Any, attach: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SkyRL saves before it ends an epoch. The resumed trainer ends it without a row asked for: the uids of the whole
+    epoch were left over, and each row of the next one was the first prompt, with a ticket that was told already."""
+    asynchronous = importlib.import_module("skyrl.train.fully_async_trainer")
+
+    async def killed_and_resumed() -> list[str]:
+        prompts, again = attach(), attach()
+        first = asynchronous._AsyncDataloader(loader_of(prompts, 1), 4)
+        had = [(await first.get_next_non_consumed_data())[0]["uid"] for _ in range(24)]
+        prompts.hear(*output_of([{"uid": uid, "prompt": ROWS[0]["prompt"]} for uid in had]))
+        prompts.save(str(tmp_path))
+        loaded = (6, str(tmp_path), set(had), set(), 0)
+        monkeypatch.setattr(asynchronous.RayPPOTrainer, "load_checkpoints", lambda self: loaded)
+        loader = asynchronous._AsyncDataloader(loader_of(again, 1), 4)
+        loader.load_state_from_checkpoint(trainer_of(skyrl, again, tmp_path).load_checkpoints()[2])
+        await loader.reset_at_epoch_end()
+        rows = [(await loader.get_next_non_consumed_data())[0] for _ in range(24)]
+        assert not set(had) & {row["uid"] for row in rows}
+        return [row["prompt"][0]["content"] for row in rows]
+
+    assert len(set(asyncio.run(killed_and_resumed()))) == 24
+
+
 def test_dropped_and_kept_groups_are_told_once(skyrl: Any, attach: Any, tmp_path: Path) -> None:
     prompts = attach()
     trainer = trainer_of(skyrl, prompts, tmp_path)

@@ -7,7 +7,7 @@ the loader's first state back at the end of every epoch and after every resume.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -79,17 +79,18 @@ class CurriculumPrompts(PromptDataset):
         os.makedirs(folder, exist_ok=True)
         save_state(os.path.join(folder, FILE), self.service.state_dict())
 
-    def load(self, folder: str, past: Iterable[str] = ()) -> None:
+    def load(self, folder: str, past: Collection[str] = ()) -> None:
         """Go on from a checkpoint. Rollouts that were in flight are lost there, so their tickets expire.
 
         Args:
             folder: the checkpoint's.
             past: uids that the fully asynchronous trainer has had of this epoch. Its loader begins the epoch anew and
-                passes over them, so they come again: the rows that follow are as many as the epoch has left.
+                passes over them, so they come again: the rows that follow are as many as the epoch has left. It
+                empties this collection when the epoch is over, also where it has asked for none of them.
         """
         self.service.load_state_dict(load_state(os.path.join(folder, FILE)))
         self.service.lose(LOADER)
-        self.past = iter(sorted(past))
+        self.past = (uid for uid in sorted(past) if uid in past)  # looked up as they are asked for
 
 
 class Telling:
