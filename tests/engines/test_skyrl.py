@@ -62,9 +62,9 @@ def go(prompts: Any, batches: Any, n: int) -> list[list[str]]:
     return asked
 
 
-def trainer_of(skyrl: Any, prompts: Any, folder: Path, **more: Any) -> Any:
+def trainer_of(skyrl: Any, prompts: Any, folder: Path, base: Any = None) -> Any:
     """A trainer with the adapter's hooks, as far as they go without a model."""
-    base = importlib.import_module("skyrl.train.trainer").RayPPOTrainer
+    base = base or importlib.import_module("skyrl.train.trainer").RayPPOTrainer
     trainer = object.__new__(type("CurriculumTrainer", (skyrl.Telling, base), {}))
     algorithm = SimpleNamespace(
         zero_variance_filter=False,
@@ -76,7 +76,7 @@ def trainer_of(skyrl: Any, prompts: Any, folder: Path, **more: Any) -> Any:
         generator=generator,
         trainer=SimpleNamespace(ckpt_path=str(folder), algorithm=algorithm, train_batch_size=4),
     )
-    trainer.__dict__.update({"train_dataset": prompts, "global_step": 1, "all_metrics": {}, **more})
+    trainer.__dict__.update({"train_dataset": prompts, "global_step": 1, "all_metrics": {}})
     trainer.dynamic_sampling_state = None
     return trainer
 
@@ -215,6 +215,26 @@ def test_groups_that_only_the_metrics_see_are_told(skyrl: Any, attach: Any, tmp_
     kept = {name: values and values[:8] for name, values in every.items()}
     trainer.postprocess_generator_output(kept, uids[:8], metrics_generator_output=every, metrics_uids=uids)
     assert prompts.service.metrics()["told"] == 4
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_groups_left_over_at_an_epochs_end_are_told(
+    skyrl: Any, attach: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: bool
+) -> None:
+    """With `sample_full_batch` SkyRL drops what fills no mini-batch any more, and groups without contrast till then:
+    they were not heard, and their prompts stayed in flight."""
+    asynchronous = importlib.import_module("skyrl.train.fully_async_trainer").FullyAsyncRayPPOTrainer
+    prompts = attach()
+    rows = next(iter(loader_of(prompts)))
+    groups = [SimpleNamespace(generator_output=output_of([row])[0], uid=row["uid"]) for row in rows]
+
+    async def collect(self: Any, buffer: Any, done: Any) -> Any:
+        return groups[:1], groups[1:], over
+
+    monkeypatch.setattr(asynchronous, "_collect_generation_mini_batch", collect)
+    trainer = trainer_of(skyrl, prompts, tmp_path, base=asynchronous)
+    assert asyncio.run(trainer._collect_generation_mini_batch(None, None)) == (groups[:1], groups[1:], over)
+    assert prompts.service.metrics()["told"] == (4 if over else 0)  # else they are heard with their batch
 
 
 def test_prompts_that_were_in_flight_at_a_save_are_free_after_the_resume(attach: Any, tmp_path: Path) -> None:

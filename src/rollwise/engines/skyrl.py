@@ -32,6 +32,9 @@ TRAINER_HOOKS = {
     f"{_TRAINER}handle_dynamic_sampling": ("self", "generator_output", "uids"),
     f"{_TRAINER}save_checkpoints": ("self",),
     f"{_TRAINER}load_checkpoints": ("self",),
+    "skyrl.train.fully_async_trainer:FullyAsyncRayPPOTrainer._collect_generation_mini_batch": (
+        *("self", "generation_output_group_buffer", "all_generators_done"),
+    ),
 }
 FILE = "rollwise.state"
 
@@ -116,6 +119,13 @@ class Telling:
         return super().postprocess_generator_output(  # type: ignore[misc]
             generator_output, uids, metrics_generator_output, metrics_uids
         )
+
+    async def _collect_generation_mini_batch(self, *arguments: Any) -> Any:
+        """Of the fully asynchronous trainer: what is left over at an epoch's end, it drops without another call."""
+        kept, dropped, exhausted = await super()._collect_generation_mini_batch(*arguments)  # type: ignore[misc]
+        for group in (*kept, *dropped) if exhausted else ():
+            self._hear(group.generator_output, [group.uid] * len(group.generator_output["rewards"]))
+        return kept, dropped, exhausted
 
     def save_checkpoints(self) -> Any:
         self.train_dataset.save(os.path.join(self.cfg.trainer.ckpt_path, f"global_step_{self.global_step}"))
