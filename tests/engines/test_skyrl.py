@@ -274,7 +274,7 @@ def test_the_entry_point_puts_data_and_trainer_in_place(
     assert settings == {"curriculum": "bots", "fully_async": fully_async}
     cfg = SimpleNamespace(
         data=SimpleNamespace(train_data=ROWS, dataloader=SimpleNamespace(num_workers=0)),
-        trainer=SimpleNamespace(max_prompt_length=64, ckpt_path="/checkpoints"),
+        trainer=SimpleNamespace(max_prompt_length=64, ckpt_path="/checkpoints", train_batch_size=5),
         generator=SimpleNamespace(n_samples_per_prompt=4),
     )
     experiment = entry.experiment(cfg, settings)
@@ -283,7 +283,9 @@ def test_the_entry_point_puts_data_and_trainer_in_place(
     assert type(trainer).postprocess_generator_output is skyrl.Telling.postprocess_generator_output
     made = make_prompts(ROWS)
     monkeypatch.setattr(skyrl.CurriculumPrompts, "__init__", lambda self, **named: self.__dict__.update(vars(made)))
-    assert len(experiment.get_train_dataset().__getitems__([0, 1])) == 2
+    prompts = experiment.get_train_dataset()
+    assert len(prompts.__getitems__([0, 1])) == 2
+    assert len(prompts) == 20  # of 24: the asynchronous trainer drew rows beyond whole batches too, and dropped them
     cfg.trainer.ckpt_path = "s3://bucket/run"
     with pytest.raises(ConfigError, match=r"trainer\.ckpt_path must be a folder"):
         entry.experiment(cfg, settings)

@@ -45,14 +45,21 @@ class CurriculumPrompts(PromptDataset):
     It has no `state_dict`, so that no loader can put an old state back.
     """
 
-    def attach(self, settings: dict[str, Any], n_rollouts: int) -> CurriculumPrompts:
+    batch_size = 1
+
+    def attach(self, settings: dict[str, Any], n_rollouts: int, batch_size: int = 1) -> CurriculumPrompts:
         """Make the curriculum, of the settings of `make_service` and `pool_of`; returns the data set."""
         check_hooks(RELEASE, DATA_HOOKS)
         rows, options = split(settings)
         self.pool = pool_of(self.dataframe, **rows)
         self.service, self.n_rollouts = make_service(options, self.pool), n_rollouts
         self.past: Iterator[str] = iter(())
+        self.batch_size = batch_size
         return self
+
+    def __len__(self) -> int:
+        """Rows of an epoch, in whole batches: the asynchronous trainer draws rows beyond them, and drops those."""
+        return len(self.dataframe) // self.batch_size * self.batch_size
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, ...]]:
         """As many rows as there are indices; first those that a resumed epoch has had, which SkyRL passes over.
