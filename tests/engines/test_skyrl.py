@@ -62,9 +62,9 @@ def go(prompts: Any, batches: Any, n: int) -> list[list[str]]:
     return asked
 
 
-def trainer_of(skyrl: Any, prompts: Any, folder: Path, **more: Any) -> Any:
+def trainer_of(skyrl: Any, prompts: Any, folder: Path, base: Any = None) -> Any:
     """A trainer with the adapter's hooks, as far as they go without a model."""
-    base = importlib.import_module("skyrl.train.trainer").RayPPOTrainer
+    base = base or importlib.import_module("skyrl.train.trainer").RayPPOTrainer
     trainer = object.__new__(type("CurriculumTrainer", (skyrl.Telling, base), {}))
     algorithm = SimpleNamespace(
         zero_variance_filter=False,
@@ -76,7 +76,7 @@ def trainer_of(skyrl: Any, prompts: Any, folder: Path, **more: Any) -> Any:
         generator=generator,
         trainer=SimpleNamespace(ckpt_path=str(folder), algorithm=algorithm, train_batch_size=4),
     )
-    trainer.__dict__.update({"train_dataset": prompts, "global_step": 1, "all_metrics": {}, **more})
+    trainer.__dict__.update({"train_dataset": prompts, "global_step": 1, "all_metrics": {}})
     trainer.dynamic_sampling_state = None
     return trainer
 
@@ -169,6 +169,31 @@ def test_a_resume_within_an_epoch_gives_what_is_left_of_it(
     assert len(asyncio.run(killed_and_resumed())) == 16
 
 
+def test_a_resume_at_an_epochs_end_begins_the_next_one(
+    skyrl: Any, attach: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SkyRL saves before it ends an epoch. The resumed trainer ends it without a row asked for: the uids of the whole
+    epoch were left over, and each row of the next one was the first prompt, with a ticket that was told already."""
+    asynchronous = importlib.import_module("skyrl.train.fully_async_trainer")
+
+    async def killed_and_resumed() -> list[str]:
+        prompts, again = attach(), attach()
+        first = asynchronous._AsyncDataloader(loader_of(prompts, 1), 4)
+        had = [(await first.get_next_non_consumed_data())[0]["uid"] for _ in range(24)]
+        prompts.hear(*output_of([{"uid": uid, "prompt": ROWS[0]["prompt"]} for uid in had]))
+        prompts.save(str(tmp_path))
+        loaded = (6, str(tmp_path), set(had), set(), 0)
+        monkeypatch.setattr(asynchronous.RayPPOTrainer, "load_checkpoints", lambda self: loaded)
+        loader = asynchronous._AsyncDataloader(loader_of(again, 1), 4)
+        loader.load_state_from_checkpoint(trainer_of(skyrl, again, tmp_path).load_checkpoints()[2])
+        await loader.reset_at_epoch_end()
+        rows = [(await loader.get_next_non_consumed_data())[0] for _ in range(24)]
+        assert not set(had) & {row["uid"] for row in rows}
+        return [row["prompt"][0]["content"] for row in rows]
+
+    assert len(set(asyncio.run(killed_and_resumed()))) == 24
+
+
 def test_dropped_and_kept_groups_are_told_once(skyrl: Any, attach: Any, tmp_path: Path) -> None:
     prompts = attach()
     trainer = trainer_of(skyrl, prompts, tmp_path)
@@ -190,6 +215,26 @@ def test_groups_that_only_the_metrics_see_are_told(skyrl: Any, attach: Any, tmp_
     kept = {name: values and values[:8] for name, values in every.items()}
     trainer.postprocess_generator_output(kept, uids[:8], metrics_generator_output=every, metrics_uids=uids)
     assert prompts.service.metrics()["told"] == 4
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_groups_left_over_at_an_epochs_end_are_told(
+    skyrl: Any, attach: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: bool
+) -> None:
+    """With `sample_full_batch` SkyRL drops what fills no mini-batch any more, and groups without contrast till then:
+    they were not heard, and their prompts stayed in flight."""
+    asynchronous = importlib.import_module("skyrl.train.fully_async_trainer").FullyAsyncRayPPOTrainer
+    prompts = attach()
+    rows = next(iter(loader_of(prompts)))
+    groups = [SimpleNamespace(generator_output=output_of([row])[0], uid=row["uid"]) for row in rows]
+
+    async def collect(self: Any, buffer: Any, done: Any) -> Any:
+        return groups[:1], groups[1:], over
+
+    monkeypatch.setattr(asynchronous, "_collect_generation_mini_batch", collect)
+    trainer = trainer_of(skyrl, prompts, tmp_path, base=asynchronous)
+    assert asyncio.run(trainer._collect_generation_mini_batch(None, None)) == (groups[:1], groups[1:], over)
+    assert prompts.service.metrics()["told"] == (4 if over else 0)  # else they are heard with their batch
 
 
 def test_prompts_that_were_in_flight_at_a_save_are_free_after_the_resume(attach: Any, tmp_path: Path) -> None:
@@ -229,7 +274,7 @@ def test_the_entry_point_puts_data_and_trainer_in_place(
     assert settings == {"curriculum": "bots", "fully_async": fully_async}
     cfg = SimpleNamespace(
         data=SimpleNamespace(train_data=ROWS, dataloader=SimpleNamespace(num_workers=0)),
-        trainer=SimpleNamespace(max_prompt_length=64, ckpt_path="/checkpoints"),
+        trainer=SimpleNamespace(max_prompt_length=64, ckpt_path="/checkpoints", train_batch_size=5),
         generator=SimpleNamespace(n_samples_per_prompt=4),
     )
     experiment = entry.experiment(cfg, settings)
@@ -238,7 +283,9 @@ def test_the_entry_point_puts_data_and_trainer_in_place(
     assert type(trainer).postprocess_generator_output is skyrl.Telling.postprocess_generator_output
     made = make_prompts(ROWS)
     monkeypatch.setattr(skyrl.CurriculumPrompts, "__init__", lambda self, **named: self.__dict__.update(vars(made)))
-    assert len(experiment.get_train_dataset().__getitems__([0, 1])) == 2
+    prompts = experiment.get_train_dataset()
+    assert len(prompts.__getitems__([0, 1])) == 2
+    assert len(prompts) == 20  # of 24: the asynchronous trainer drew rows beyond whole batches too, and dropped them
     cfg.trainer.ckpt_path = "s3://bucket/run"
     with pytest.raises(ConfigError, match=r"trainer\.ckpt_path must be a folder"):
         entry.experiment(cfg, settings)

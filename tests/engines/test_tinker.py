@@ -100,6 +100,16 @@ def test_a_finished_run_can_be_made_longer(
     assert second.service.saved_steps() == [0, 2, 4, 6]
 
 
+def test_a_second_pass_over_the_batches_is_refused(tinker: Any, tinker_group: Any, tmp_path: Path) -> None:
+    """With Tinker's num_epochs=2 the batches have the numbers of the first pass again: the clock stood still, and the
+    state of batch 0 took the place of those saved before."""
+    data = make(tinker, tinker_group, tmp_path, batches=4)
+    run(data, tinker_group, range(4))
+    with pytest.raises(ConfigError, match="num_epochs"):
+        data.get_batch(4 % len(data))
+    assert data.service.saved_steps() == [0, 1, 2, 3]
+
+
 def told_after(
     tinker: Any, group: Any, folder: Path, rollouts: list[tuple[float, str | None]], policy: Any, **options: Any
 ) -> tuple[dict[str, float], list[float]]:

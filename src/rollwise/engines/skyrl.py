@@ -7,7 +7,7 @@ the loader's first state back at the end of every epoch and after every resume.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -32,6 +32,9 @@ TRAINER_HOOKS = {
     f"{_TRAINER}handle_dynamic_sampling": ("self", "generator_output", "uids"),
     f"{_TRAINER}save_checkpoints": ("self",),
     f"{_TRAINER}load_checkpoints": ("self",),
+    "skyrl.train.fully_async_trainer:FullyAsyncRayPPOTrainer._collect_generation_mini_batch": (
+        *("self", "generation_output_group_buffer", "all_generators_done"),
+    ),
 }
 FILE = "rollwise.state"
 
@@ -42,14 +45,21 @@ class CurriculumPrompts(PromptDataset):
     It has no `state_dict`, so that no loader can put an old state back.
     """
 
-    def attach(self, settings: dict[str, Any], n_rollouts: int) -> CurriculumPrompts:
+    batch_size = 1
+
+    def attach(self, settings: dict[str, Any], n_rollouts: int, batch_size: int = 1) -> CurriculumPrompts:
         """Make the curriculum, of the settings of `make_service` and `pool_of`; returns the data set."""
         check_hooks(RELEASE, DATA_HOOKS)
         rows, options = split(settings)
         self.pool = pool_of(self.dataframe, **rows)
         self.service, self.n_rollouts = make_service(options, self.pool), n_rollouts
         self.past: Iterator[str] = iter(())
+        self.batch_size = batch_size
         return self
+
+    def __len__(self) -> int:
+        """Rows of an epoch, in whole batches: the asynchronous trainer draws rows beyond them, and drops those."""
+        return len(self.dataframe) // self.batch_size * self.batch_size
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, ...]]:
         """As many rows as there are indices; first those that a resumed epoch has had, which SkyRL passes over.
@@ -79,17 +89,18 @@ class CurriculumPrompts(PromptDataset):
         os.makedirs(folder, exist_ok=True)
         save_state(os.path.join(folder, FILE), self.service.state_dict())
 
-    def load(self, folder: str, past: Iterable[str] = ()) -> None:
+    def load(self, folder: str, past: Collection[str] = ()) -> None:
         """Go on from a checkpoint. Rollouts that were in flight are lost there, so their tickets expire.
 
         Args:
             folder: the checkpoint's.
             past: uids that the fully asynchronous trainer has had of this epoch. Its loader begins the epoch anew and
-                passes over them, so they come again: the rows that follow are as many as the epoch has left.
+                passes over them, so they come again: the rows that follow are as many as the epoch has left. It
+                empties this collection when the epoch is over, also where it has asked for none of them.
         """
         self.service.load_state_dict(load_state(os.path.join(folder, FILE)))
         self.service.lose(LOADER)
-        self.past = iter(sorted(past))
+        self.past = (uid for uid in sorted(past) if uid in past)  # looked up as they are asked for
 
 
 class Telling:
@@ -115,6 +126,13 @@ class Telling:
         return super().postprocess_generator_output(  # type: ignore[misc]
             generator_output, uids, metrics_generator_output, metrics_uids
         )
+
+    async def _collect_generation_mini_batch(self, *arguments: Any) -> Any:
+        """Of the fully asynchronous trainer: what is left over at an epoch's end, it drops without another call."""
+        kept, dropped, exhausted = await super()._collect_generation_mini_batch(*arguments)  # type: ignore[misc]
+        for group in (*kept, *dropped) if exhausted else ():
+            self._hear(group.generator_output, [group.uid] * len(group.generator_output["rewards"]))
+        return kept, dropped, exhausted
 
     def save_checkpoints(self) -> Any:
         self.train_dataset.save(os.path.join(self.cfg.trainer.ckpt_path, f"global_step_{self.global_step}"))

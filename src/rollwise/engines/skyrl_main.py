@@ -65,7 +65,7 @@ def experiment(cfg: Any, settings: dict[str, Any]) -> Any:
                 tokenizer=self.tokenizer,
                 max_prompt_length=cfg.trainer.max_prompt_length,
             )
-            return prompts.attach(settings, cfg.generator.n_samples_per_prompt)
+            return prompts.attach(settings, cfg.generator.n_samples_per_prompt, cfg.trainer.train_batch_size)
 
         def get_trainer(self, *arguments: Any, **named: Any) -> Any:
             return type("CurriculumTrainer", (Telling, base), {})(*arguments, **named)

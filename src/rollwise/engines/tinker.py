@@ -99,13 +99,13 @@ class CurriculumRLDataset(RLDataset):
     Args:
         curriculum: bound to its pool.
         builder_of: makes the group of a ticket's prompt.
-        batches: of the whole run.
+        batches: of the whole run, whose `num_epochs` is 1.
         batch_size: groups in a batch.
         group_size: rollouts in a group.
         folder: where states are kept; one for each run.
         save_every: how often a state is kept, so that there is one for each checkpoint: a divisor of the run's
             `save_every` and `rolling_save_every`, or 1.
-        termination: the run's `TerminationRewardPolicy`, whose clamping then counts for what is told.
+        termination: the run's `effective_termination()`, whose clamping then counts for what is told.
 
     Raises:
         SilentNoOpError: a hook of Tinker's has moved.
@@ -129,7 +129,7 @@ class CurriculumRLDataset(RLDataset):
         given = {"batches": batches, "batch_size": batch_size, "group_size": group_size, "save_every": save_every}
         whole = [check_whole(name, value, least=1) for name, value in given.items()]
         self.batches, self.batch_size, self.group_size, self.save_every = whole
-        self._begun = False
+        self._last = -1  # the batch that was asked for last; none yet
 
     def __len__(self) -> int:
         return self.batches
@@ -138,12 +138,18 @@ class CurriculumRLDataset(RLDataset):
         """The groups of a batch.
 
         Raises:
+            ConfigError: a batch before the last one, as in a second pass over `batches`.
             StateFileError: a resumed run, and no state was saved by this batch.
             ShortError: fewer prompts are free.
         """
-        if index and not self._begun:
+        if index < self._last:
+            raise ConfigError(
+                f"batch {index} was asked for after batch {self._last}; leave the run's num_epochs at 1 and give "
+                "`batches` of the whole run, so that each batch has a number of its own"
+            )
+        if index and self._last < 0:
             self._load(index)
-        self._begun = True
+        self._last = index
         if index % self.save_every == 0:
             self.service.save(index)
         advance_to(self.service, index + 1)

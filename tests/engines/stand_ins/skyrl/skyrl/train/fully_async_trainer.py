@@ -34,4 +34,5 @@ class _AsyncDataloader:
 
 
 class FullyAsyncRayPPOTrainer(RayPPOTrainer):
-    pass
+    async def _collect_generation_mini_batch(self, generation_output_group_buffer, all_generators_done):
+        raise NotImplementedError
