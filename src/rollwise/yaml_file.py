@@ -69,7 +69,8 @@ def parse_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_loader())
     except (yaml.YAMLError, ValueError, RecursionError) as cause:  # ValueError: a date such as 2025-99-99
-        raise ValueError(f"is not valid YAML ({' '.join(str(cause).split())})") from cause
+        reason = " ".join(str(cause).replace('"<unicode string>", ', "").split())
+        raise ValueError(f"is not valid YAML ({reason})") from cause
 
 
 def write_yaml(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:

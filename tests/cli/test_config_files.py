@@ -234,6 +234,17 @@ MISTAKES = [
     (["train", "--trainer", "grop"], 2, "--trainer must be 'grpo' or 'rloo', got 'grop'"),
     (["train", "--curriculum", "recomended"], 1, "unknown curriculum 'recomended' (did you mean 'recommended'?)"),
     (["train", "extra"], 2, "train takes no 'extra'"),
+    (["train", "--reward_weights", "1", "0.2"], 2, "must be a list of numbers or None, for example [1,2], got '1'"),
+    (
+        ["train", "--config", "data: a.jsonl\nreward: exact\ntask_options:\n  levels: [1]"],
+        1,
+        "task_options {'levels': [1]} are given but no task; add --task NAME",
+    ),
+    (
+        ["train", "--data", "countdown", "--task", "countdown"],
+        1,
+        "a file are wanted; train takes it as --task countdown",
+    ),
     (["train", "--steps"], 2, "--steps needs one value"),
     (["train", "--dry_run", "maybe"], 2, "--dry_run must be True or False, got 'maybe'"),
     (["trian"], 2, "there is no command 'trian' (did you mean 'train'?)"),

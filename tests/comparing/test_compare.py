@@ -228,6 +228,7 @@ def test_errors_are_one_line(
         ({"num_prompts": 1}, "distinct prompts but the pool has 1"),
         ({"keep_best": "pass@3"}, "keep_best must be a score of the evaluations"),
         ({"curriculum": "bots", "curriculum_options": {"prior": "references"}}, "reference_pass_rates"),
+        ({"eval_prompts": 0}, "eval_prompts 0 evaluates nothing, and scores are what is compared"),
     ],
 )
 def test_what_a_later_run_would_refuse_is_refused_before_the_first(

@@ -29,7 +29,7 @@ def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
         (None, r"a\.yaml' can't be read: No such file or directory; mend it or move it away"),
         (b"a: [", r"a\.yaml' is not valid YAML \(while parsing"),
         (b"when: 2025-99-99", r"a\.yaml' is not valid YAML \(month must be in 1\.\.12"),
-        (b"a: {b: 1, b: 2}", r"a\.yaml' is not valid YAML \(the key 'b' stands twice in .*, line 1, column 11"),
+        (b"a: {b: 1, b: 2}", r"a\.yaml' is not valid YAML \(the key 'b' stands twice in line 1, column 11"),
         (b"[" * 5000, r"a\.yaml' is not valid YAML \(maximum recursion depth"),
         (b"a: !!python/object:os.system {}", r"a\.yaml' is not valid YAML \(could not determine a constructor"),
         (b"name: \xff", r"a\.yaml' can't be read: it is not UTF-8 \('utf-8' codec can't decode byte 0xff"),

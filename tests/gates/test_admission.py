@@ -103,6 +103,7 @@ def test_a_gate_of_ones_own_needs_one_method() -> None:
         (lambda: AllOf(["mixed"]), "list of gates"),
         (lambda: AllOf(MixedOutcome()), "list of gates"),  # type: ignore[arg-type]
         (lambda: DynamicSampling("mixed"), "rollwise Gate"),
+        (lambda: DynamicSampling(MixedOutcome), r"such as rw.MixedOutcome\(\), got ABCMeta"),  # type: ignore[arg-type]
         (lambda: DynamicSampling(max_rounds=0), "max_rounds"),
         (lambda: DynamicSampling().batch(0), "n must be"),
         (lambda: make_dynamic_sampling("nothing"), "unknown gate 'nothing'"),

@@ -102,7 +102,7 @@ def test_prompts_without_a_rate(options: dict[str, Any], tmp_path: Path) -> None
     with pytest.raises(PoolError, match="15 of 24 prompts have no pass rate"):
         add_pass_rates(dataset(options), some)
     assert len(add_pass_rates(dataset(options), some, missing="drop")) == 9
-    with pytest.raises(PoolError, match="1 of 1 prompts"):
+    with pytest.raises(PoolError, match="1 of 1 prompts .*; it is of other prompts: give both the same data, --id"):
         add_pass_rates(datasets.Dataset.from_list([{"prompt": "?"}]), some, missing="drop")
     with pytest.raises(ConfigError, match="missing must be"):
         add_pass_rates(dataset(options), some, missing="keep")  # type: ignore[arg-type]

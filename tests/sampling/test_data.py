@@ -100,6 +100,8 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         ("d.json", b"[", "not valid JSON"),
         ("e.parquet", b"no", "can't be read as parquet"),
         ("f.csv", b"prompt,answer\n1+1,2,3\n", "line 2 has more cells than the first line has columns"),
+        ("i.csv", b"prompt;answer\n1+1;2\n", "has one column, 'prompt;answer': ';' is between its cells; use commas"),
+        ("j.csv", b"prompt\tanswer\n1+1\t2\n", r"'\t' is between its cells"),
         ("g.txt", b"", f"neither a task ({', '.join(TASKS)}), nor a file"),
     ):
         (tmp_path / name).write_bytes(content)

@@ -118,6 +118,9 @@ def test_system_and_template(tmp_path: Path) -> None:
          "template is for prompts of text"),
         (ROWS, {"prompt_column": "problem", "template": ""}, PoolError, "row 1: the prompt is empty"),
         (ROWS, {"prompt_column": "problem", "template": "{problem:>9}"}, ConfigError, "formats the column 'problem'"),
+        (ROWS, {"prompt_column": "problem", "template": "boxd"}, ConfigError,
+         "template 'boxd' names no column in braces (did you mean 'boxed'?), so all prompts would be the same"),
+        (ROWS, {"prompt_column": "problem", "template": "Put it in {{}}"}, ConfigError, "write {prompt} where"),
     ],
 )  # fmt: skip
 def test_columns_that_do_not_fit(
@@ -133,6 +136,30 @@ def test_a_row_without_the_answer_that_is_named_has_none(tmp_path: Path) -> None
     rows = [{"prompt": "a", "gold": {"value": "1"}, "answer": "long"}, {"prompt": "b", "gold": {}, "answer": "long"}]
     data = load(jsonl(tmp_path / "a.jsonl", rows), answer_column="gold.value")
     assert [row["answer"] for row in data.rows] == ["1", None]
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "said"),
+    [
+        (
+            r'{"prompt": "Put it in \boxed{}.", "answer": "2"}',
+            {},
+            r"1 prompts or answers have a control character ('\x08oxed{}.",
+        ),
+        (r'{"prompt": "Half?", "answer": "\frac{1}{2}"}', {}, r"('\x0crac{1}{2')"),
+        (r'{"prompt": "1+1=", "answer": "2"}', {"template": "{prompt} \boxed{{}}"}, r"('\x08oxed{}')"),
+        (r'{"prompt": [{"role": "user", "content": "\boxed"}]}', {}, r"('\x08oxed')"),
+        (r'{"prompt": "Put it in \\boxed{}.", "answer": "\\frac{1}{2}"}', {}, ""),
+    ],
+)
+def test_a_single_backslash_that_became_a_control_character_is_said(
+    line: str, options: dict[str, Any], said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    r"""The help's own example, pasted into double quotes in YAML, asked for `oxed{}` without a word."""
+    (tmp_path / "a.jsonl").write_text(line + "\n")
+    load(tmp_path / "a.jsonl", **options)
+    assert said in caplog.text
+    assert bool(said) == ("write two backslashes there" in caplog.text)
 
 
 def test_an_empty_value_is_nothing_in_a_template(tmp_path: Path) -> None:

@@ -163,6 +163,7 @@ def test_names_and_their_options(tmp_path: Path) -> None:
     for given, said in [
         ({"curriculum": "recomended"}, "unknown curriculum 'recomended' .did you mean 'recommended'"),
         ({"curriculum": 5}, "its name, got int"),
+        ({"curriculum": rw.BOTS}, r"give for example rw.Recommended\(\) or 'recommended'"),
         ({"extra": {"curriculum_options": {"optimsm": 1}}}, "no option 'optimsm' .did you mean 'optimism'"),
         (
             {"curriculum": rw.Uniform(), "extra": {"curriculum_options": {"optimism": 1}}},

@@ -107,7 +107,9 @@ def _about_value(key: str, reason: str, actions: dict[str, Action], given: Seque
         name, equals, own = word.partition("=")
         if name == flag:
             value = own if equals else next(iter(given[at + 1 :]), value)
-    return f"{_name(action)} must be {type_words(action)}, got {value!r}{nearest(action, value)}"
+    kind = type_words(action)
+    example = ", for example [1,2]" if kind.startswith("a list of") else ""
+    return f"{_name(action)} must be {kind}{example}, got {value!r}{nearest(action, value)}"
 
 
 def _no_option(command: str, flag: str, actions: dict[str, Action]) -> str:

@@ -64,6 +64,8 @@ def check_runs(runs: Sequence[Run]) -> None:
             tasks[key] = tasks.get(key) or task_of(config)
             check_trainer(tasks[key], config.trainer)
             check_trainer_options(config, begun=(run.folder / CONFIG_FILE).exists())
+            if not config.eval_prompts:
+                raise ConfigError("eval_prompts 0 evaluates nothing, and scores are what is compared; give more")
             if config.profile is not None and not Path(config.profile).exists():
                 raise ConfigError(
                     f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "

@@ -58,7 +58,7 @@ class DynamicSampling(Declared):
     ) -> None:
         self.gate = MixedOutcome() if gate is None else gate
         if not isinstance(self.gate, Gate):
-            raise ConfigError(f"gate must be a rollwise Gate, got {type(gate).__name__}")
+            raise ConfigError(f"gate must be a rollwise Gate such as rw.MixedOutcome(), got {type(gate).__name__}")
         self.max_rounds, self.sizing = max_rounds, sizing
         self.margin, self.first, self.largest = margin, first, largest
         self.totals: dict[str, int] = dict.fromkeys(_TOTALS, 0)

@@ -159,9 +159,12 @@ def add_pass_rates(
     rows = [row for row, id_ in enumerate(ids) if id_ in known]
     if not rows or (missing == "error" and len(rows) < len(ids)):
         lost = next(id_ for id_ in ids if id_ not in known)
+        remedy = "profile all of them (--num_prompts all), or in Python pass missing='drop'"
+        if not rows:
+            remedy = "it is of other prompts: give both the same data, --id, --prompt_column, --system and --template"
         raise PoolError(
             f"{len(ids) - len(rows)} of {len(ids)} prompts have no pass rate in {str(profile)!r}, for example "
-            f"{lost!r}; profile all of them (--num_prompts all), or pass missing='drop'"
+            f"{lost!r}; {remedy}"
         )
     kept = dataset if len(rows) == len(ids) else dataset.select(rows)
     kept = kept.remove_columns([name for name in columns if name in names])

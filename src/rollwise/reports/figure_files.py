@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +80,15 @@ def inline_panels(spec: FigureSpec) -> list[str]:
     return panels
 
 
-def _style(salt: str) -> AbstractContextManager[None]:
+@contextmanager
+def _style(salt: str) -> Iterator[None]:
     """Our style on top of matplotlib's defaults, whatever the user's own are, for the length of a `with`."""
     defaults = {k: v for k, v in matplotlib.rcParamsDefault.items() if k not in _PROCESS_SETTINGS}
     # The salt makes ids the same in every run, and different between the page's figures.
-    return matplotlib.rc_context({**defaults, **_STYLE, "svg.hashsalt": salt})
+    with matplotlib.rc_context({**defaults, **_STYLE, "svg.hashsalt": salt}), warnings.catch_warnings():
+        # Dozens of lines for categories in Chinese; in the page and the SVG files the reader's own fonts draw them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
 
 
 def _svg(figure: Figure) -> str:

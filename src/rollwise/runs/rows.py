@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +66,8 @@ def _read_csv(path: Path) -> Iterator[tuple[str, Row]]:
             names = reader.fieldnames or ()
             if twice := [name for name, n in Counter(names).items() if n > 1]:
                 raise ConfigError(f"{path} has two columns {twice[0]!r}; rename or remove one")
+            if len(names) == 1 and (found := re.search("[;\t]", names[0])):
+                raise ConfigError(f"{path} has one column, {names[0]!r}: {found[0]!r} is between its cells; use commas")
             begins = reader.line_num + 1
             for row in reader:
                 if None in row or None in row.values():

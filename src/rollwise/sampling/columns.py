@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ TAKEN = ("prompts", "completions")
 
 IMAGES = ("image", "images")
 """Columns of which TRL puts the images into the prompts, wherever they are; the policies here read text."""
+_ESCAPED = re.compile("[\a\b\v\f].{0,8}")
+"""A control character that is `\\a`, `\\b`, `\\v` or `\\f` in JSON or YAML, and what follows it."""
 
 
 def named_columns(rows: list[Row], config: OwnData, source: str, places: Sequence[str]) -> list[Row]:
@@ -157,6 +160,11 @@ def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
                     "out what stands behind its name"
                 )
             text.append("" if value is None else str(value))
+    if template and all(column is None for _, column, _, _ in parts):
+        raise ConfigError(
+            f"template {template!r} names no column in braces{did_you_mean(template, TEMPLATES)}, so all prompts would "
+            "be the same; write {prompt} where the prompt belongs"
+        )
     return "".join(text)
 
 
@@ -192,3 +200,18 @@ def categories_of(rows: Sequence[Row], column: str, places: Sequence[str]) -> li
             )
         named.append(" | ".join(str(part) for part in parts))
     return named
+
+
+def warn_of_escapes(rows: Sequence[Row], source: str) -> None:
+    """Say that texts hold a control character, as a single backslash makes one in JSON and YAML."""
+    texts = [text for row in rows for text in (*_contents(row["prompt"]), row.get("answer"))]
+    if odd := [found[0] for text in texts if isinstance(text, str) and (found := _ESCAPED.search(text))]:
+        logger.warning(
+            "%s: %d prompts or answers have a control character (%r): JSON, and YAML in double quotes, make one of "
+            r"\boxed, \frac and the like; if so, write two backslashes there",
+            *(source, len(odd), odd[0]),
+        )
+
+
+def _contents(prompt: Any) -> list[Any]:
+    return [prompt] if isinstance(prompt, str) else [message.get("content") for message in prompt]

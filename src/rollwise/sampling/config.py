@@ -42,7 +42,7 @@ class OwnData:
     Args:
         data: A file (.jsonl, .json, .csv, .parquet), a folder written by `datasets`, or HUB_ID[:split]; several are
             read one after another. `preset:NAME` is one of the papers' data sets, `preset:NAME=COPY` a copy of it
-            (docs/howto/presets.md). Or the name of a task (`rollwise tasks` lists them).
+            (docs/howto/presets.md). `train` has --task for the prompts of a task.
         prompt_column: The column of prompts: text or chat messages. Like all columns here it may be a path into nested
             ones, such as `extra_info.question`.
         answer_column: The column of recorded answers; the reward gets it as `answer`.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rollwise.errors import PoolError
 from rollwise.pool import PromptPool
-from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
+from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns, warn_of_escapes
 from rollwise.sampling.config import DataConfig, check_selection
 from rollwise.sampling.own_rows import own_rows
 from rollwise.sampling.scorers.builtin import several_answers, unanswered
@@ -102,6 +102,7 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     data = PromptData(ids_of(rows, config.id, places), rows, categories_of(rows, config.category or "category", places))
     data = limited(data, config, source)
     _warn(data, config, source)
+    warn_of_escapes(data.rows, source)
     return data if split is None else split_of(data, split, source)
 
 

@@ -42,6 +42,8 @@ def read_rows(source: str) -> list[Row]:
         name, _, split = source.partition(":")
         owner, repository, *config = name.split("/")
         return read_hub(f"{owner}/{repository}", *config, split=split or None, what=f"data set {source!r}")
+    if source in TASKS:
+        raise ConfigError(f"{source!r} is a task, and prompts of a file are wanted; train takes it as --task {source}")
     raise ConfigError(
         f"DATA {source!r} is neither a task ({', '.join(sorted(TASKS))}), nor a file that ends in "
         f"{', '.join(_READERS)}, nor a folder of `datasets`, nor a hub id such as openai/gsm8k/main:train"

@@ -187,6 +187,8 @@ class TrainConfig(OwnData):
             raise ConfigError(
                 f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
             )
+        if self.task is None and self.task_options:
+            raise ConfigError(f"task_options {self.task_options!r} are given but no task; add --task NAME")
         if self.data:
             return
         columns = ("prompt_column", "answer_column", "category", "id")

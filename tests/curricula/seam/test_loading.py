@@ -139,3 +139,16 @@ def test_a_load_takes_back_the_range_of_rewards_too() -> None:
     curriculum.load_state_dict(before)
     assert curriculum.reward_spec == curriculum.child("a").reward_spec == rw.RewardSpec()
     assert json.dumps(curriculum.state_dict()) == json.dumps(before)
+
+
+def test_what_is_no_pool_or_no_state_is_said_with_a_remedy() -> None:
+    rows = [{"id": "a", "prompt": "1+1="}]
+    with pytest.raises(rw.PoolError, match=r"got \[\{'id': 'a', .*; PromptPool.from_records makes one"):
+        rw.Uniform(rows)  # type: ignore[arg-type]
+    curriculum = rw.Uniform(rw.PromptPool.from_records(rows))
+    with pytest.raises(rw.PoolError, match="PromptPool.from_records makes one"):
+        curriculum.rebind(rows)  # type: ignore[arg-type]
+    with pytest.raises(
+        rw.StateError, match=r"'curriculum.json'; give what `state_dict\(\)` or `rw.load_state\(path\)`"
+    ):
+        curriculum.load_state_dict("curriculum.json")  # type: ignore[arg-type]

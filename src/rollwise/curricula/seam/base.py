@@ -19,7 +19,7 @@ from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.rails import Rails
 from rollwise.curricula.seam.resumable import Resumable
 from rollwise.errors import ConfigError, PoolError
-from rollwise.options import Schedule, check_whole, checked, keyword_options, written
+from rollwise.options import Schedule, check_whole, checked, keyword_options, shown, written
 from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
@@ -144,7 +144,9 @@ class Curriculum(Resumable):
         if self._pool is not None:
             raise PoolError(f"this {type(self).__name__} is bound to a pool already; make a new one for another pool")
         if not isinstance(pool, PromptPool):
-            raise PoolError(f"a curriculum is bound to a PromptPool, got {type(pool).__name__}")
+            raise PoolError(
+                f"a curriculum is bound to a PromptPool, got {shown(pool)}; PromptPool.from_records makes one"
+            )
         fresh = copy.copy(self)
         fresh._start(pool)
         fresh._release(np.arange(len(pool)))

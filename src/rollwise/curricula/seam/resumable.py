@@ -16,7 +16,7 @@ from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.curricula.seam.picks import JoinReport
 from rollwise.curricula.seam.telling import Telling
 from rollwise.errors import PoolError, StateError
-from rollwise.options import Schedule, check_whole
+from rollwise.options import Schedule, check_whole, shown
 from rollwise.pool import PromptPool
 from rollwise.tickets import RewardSpec
 
@@ -98,7 +98,9 @@ class Resumable(Telling):
             MissingColumnError: it lacks a column that the method needs. Nothing has changed in either case.
         """
         if not isinstance(pool, PromptPool):
-            raise PoolError(f"a curriculum goes on with a PromptPool, got {type(pool).__name__}")
+            raise PoolError(
+                f"a curriculum goes on with a PromptPool, got {shown(pool)}; PromptPool.from_records makes one"
+            )
         if not any(id_ in pool for id_ in self.pool.ids):
             raise PoolError("none of the present prompts is in the new pool: bind a new curriculum to it instead")
         tag = self.ledger.incarnations.tag

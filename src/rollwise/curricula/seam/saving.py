@@ -10,6 +10,7 @@ import numpy as np
 
 from rollwise.errors import StateError
 from rollwise.moved import RENAMED
+from rollwise.options import shown
 from rollwise.pool import PromptPool
 
 _FORMAT = "rollwise-curriculum"
@@ -24,7 +25,10 @@ def header(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict: bool) -> None:
     """Raise `StateError` if `state` is of another format, version or method, or, if `strict`, of other options."""
     if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
-        raise StateError("this is not the state of a rollwise curriculum")
+        raise StateError(
+            f"this is not the state of a rollwise curriculum: {shown(state)}; give what `state_dict()` or "
+            "`rw.load_state(path)` returned"
+        )
     if state.get("version") != _VERSION:
         raise StateError(f"the state has version {state.get('version')!r}; this rollwise reads {_VERSION}")
     if state.get("method") != method:

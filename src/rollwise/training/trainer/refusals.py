@@ -62,7 +62,10 @@ def curriculum_of(
             raise ConfigError("curriculum_options are for a curriculum given by name; give them to the curriculum")
         return curriculum
     if not isinstance(curriculum, str):
-        raise ConfigError(f"curriculum must be a rollwise curriculum or its name, got {type(curriculum).__name__}")
+        raise ConfigError(
+            f"curriculum must be a rollwise curriculum or its name, got {type(curriculum).__name__}; give for example "
+            "rw.Recommended() or 'recommended'"
+        )
     seeds = [one.seed for one in arguments if isinstance(one, TrainingArguments)]
     return make_curriculum(curriculum, **{"seed": seeds[0] if seeds else TrainingArguments.seed, **(options or {})})
 
