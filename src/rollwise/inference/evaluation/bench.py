@@ -66,13 +66,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     """
     kept = rollouts_folder(folder)
     given = kept.read_config()
-    known = {one.name for one in fields(RolloutsConfig) if one.init}
-    # A folder states a range in any case: without a reward the task's own, and 0 and 1 also where they were not given.
-    stated = {"reward_low": 0.0, "reward_high": 1.0}
-    known -= {name for name, value in stated.items() if not given.get("reward") or given.get(name) == value}
-    # It states no workers, and only they have a time limit.
-    workers = {"reward_workers": 1} if "reward_timeout" in given else {}
-    config = RolloutsConfig(**{name: value for name, value in given.items() if name in known} | workers)
+    config = _config_of(given)
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
@@ -104,6 +98,17 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
         source=source_of(config),
         check=check_of(check, task),
     )
+
+
+def _config_of(given: Mapping[str, Any]) -> RolloutsConfig:
+    """The options of the rollouts, from what their folder states."""
+    known = {one.name for one in fields(RolloutsConfig) if one.init}
+    # A folder states a range in any case: without a reward the task's own, and 0 and 1 also where they were not given.
+    stated = {"reward_low": 0.0, "reward_high": 1.0}
+    known -= {name for name, value in stated.items() if not given.get("reward") or given.get(name) == value}
+    # It states no workers, and only they have a time limit.
+    workers = {"reward_workers": 1} if "reward_timeout" in given else {}
+    return RolloutsConfig(**{name: value for name, value in given.items() if name in known} | workers)
 
 
 def source_of(config: DataConfig) -> dict[str, Any]:

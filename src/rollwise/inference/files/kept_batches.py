@@ -1,49 +1,22 @@
-"""Files of named arrays, written whole or not at all; and a pass over rollouts that can be killed, kept in them."""
+"""A pass over rollouts that can be killed: the arrays of each batch are kept."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rollwise.errors import StateFileError
+from rollwise.inference.files.arrays import Arrays, read_arrays, write_arrays
 from rollwise.inference.files.rollout_set import RolloutSet
 from rollwise.models.identity import weights_digest
 from rollwise.runs.lock import hold_lock
 from rollwise.state import make_folder, write_atomically
 
 FACTS_FILE = "facts.json"
-Arrays = dict[str, NDArray[Any]]
-
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False) -> None:
-    """Write a `.npz`, durably."""
-    buffer = io.BytesIO()
-    save = np.savez_compressed if compressed else np.savez
-    save(buffer, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, buffer.getvalue())
-
-
-def read_arrays(path: Path) -> Arrays:
-    """Read what `write_arrays` wrote.
-
-    Raises:
-        StateFileError: it can't be read.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise StateFileError(f"{str(path)!r} holds no arrays ({error}); delete it to have them made again") from error
 
 
 class KeptBatches:
