@@ -130,6 +130,10 @@ def test_the_readmes_fresh_seeds_are_of_their_runs(claim: Any) -> None:
         gain = f"'recommended at {rate}' minus='uniform at {rate}' digits=2"
         found, seeds = claim.text_of(f"evidence/{plan}/results.csv score/tokens {gain}").rsplit(", ", 1)
         assert (f"{row} {found}" in readme, seeds) == (True, "8 seeds")
+    pretrained = claim.text_of(
+        "evidence/recommended-smollm2/results.csv score/tokens recommended minus=uniform digits=2"
+    )
+    assert f"(135 million parameters) gained {pretrained.replace('10 seeds', 'ten seeds')}" in readme
 
 
 def test_the_readmes_headline_is_of_single_seeds() -> None:
