@@ -60,14 +60,15 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     monkeypatch.chdir(tmp_path)
     methods = "{uniform: {curriculum: uniform}, recommended: {curriculum: recommended}}"
     base = (
-        "{task: reversal, steps: 2, prompts_per_step: 4, num_generations: 2, eval_prompts: 0, max_completion_length: 4}"
+        "{task: reversal, steps: 2, prompts_per_step: 4, num_generations: 2, eval_prompts: 1, max_completion_length: 4}"
     )
     (tmp_path / "plan.yaml").write_text(f"base: {base}\nmethods: {methods}\nseeds: [0, 1]\n")
     assert main(["compare", "plan.yaml", "--dry_run", "true"]) == 0
     said = capsys.readouterr().out
     assert said.count("prompts to train on") == 1  # both methods have the same data and model
-    assert "all 4 runs: at most 64 rollouts and 256 generated tokens\n" in said  # no prompts, which nothing counted
+    # 2 steps of 8 and 2 evaluations of 4 a run; no prompt tokens, which nothing counted
+    assert "all 4 runs: at most 96 rollouts and 384 generated tokens\n" in said
     assert not (tmp_path / "comparisons").exists()
     (tmp_path / "plan.yaml").write_text(f"base: {base}\nmethods: {methods}\nseeds: [0, 1]\nbudget: {{tokens: 20}}\n")
     assert main(["compare", "plan.yaml", "--dry_run", "true"]) == 0  # 20, and the step in which it ends
-    assert "all 4 runs: at most 64 rollouts and 208 generated tokens" in capsys.readouterr().out
+    assert "all 4 runs: at most 96 rollouts and 336 generated tokens" in capsys.readouterr().out
