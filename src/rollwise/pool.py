@@ -281,7 +281,8 @@ def _mappings(records: Any, id_field: str, prompt_field: str) -> list[Mapping[st
     rows = list(records)
     for row, record in enumerate(rows):
         if not isinstance(record, Mapping):
-            raise PoolError(f"record {row} must be a mapping such as {{'prompt': ...}}, got {record!r:.80}")
+            frame = "; give df.to_dict('records') of a DataFrame" if hasattr(records, "to_dict") else ""
+            raise PoolError(f"record {row} must be a mapping such as {{'prompt': ...}}, got {record!r:.80}{frame}")
         if record.get(id_field) is None and record.get(prompt_field) is None:
             raise PoolError(
                 f"record {row} has neither an id ({id_field!r}) nor a prompt ({prompt_field!r}); it has "

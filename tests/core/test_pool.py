@@ -67,6 +67,14 @@ def test_bad_records(records: list[dict], reason: str) -> None:
         rw.PromptPool.from_records(records)
 
 
+def test_of_a_data_frame_records_are_wanted() -> None:
+    """Iterated over, it gives the names of its columns."""
+    frame = pytest.importorskip("pandas").DataFrame({"prompt": ["x", "y"], "level": [1, 2]})
+    with pytest.raises(rw.PoolError, match=r"got 'prompt'; give df.to_dict\('records'\) of a DataFrame"):
+        rw.PromptPool.from_records(frame)
+    assert len(rw.PromptPool.from_records(frame.to_dict("records"))) == 2
+
+
 def test_a_column_that_some_records_lack_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
     pool = rw.PromptPool.from_records([{"id": "a", "category": "x"}, {"id": "b"}, {"id": "c", "category": "x"}])
     assert "category" not in pool.columns
