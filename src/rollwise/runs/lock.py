@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from rollwise.errors import StateFileError
+from rollwise.state import make_folder
 
 if sys.platform != "win32":
     import fcntl
@@ -44,3 +45,8 @@ def lock_file(path: str | os.PathLike[str], taken: str) -> IO[bytes]:
 def hold_lock(owner: object, path: str | os.PathLike[str], taken: str) -> None:
     """As `lock_file`, until the owner is gone."""
     weakref.finalize(owner, lock_file(path, taken).close)
+
+
+def hold_lock_beside(owner: object, path: Path, taken: str) -> None:
+    """As `hold_lock`, by a hidden file beside `path`, in whose folder nothing need be yet."""
+    hold_lock(owner, make_folder(path.parent) / f".{path.name}.lock", taken)

@@ -204,7 +204,7 @@ def categories_of(rows: Sequence[Row], column: str, places: Sequence[str]) -> li
 
 def warn_of_escapes(rows: Sequence[Row], source: str) -> None:
     """Say that texts hold a control character, as a single backslash makes one in JSON and YAML."""
-    texts = [text for row in rows for text in (*_contents(row["prompt"]), row.get("answer"))]
+    texts = (text for row in rows for text in (*_contents(row["prompt"]), row.get("answer")))
     if odd := [found[0] for text in texts if isinstance(text, str) and (found := _ESCAPED.search(text))]:
         logger.warning(
             "%s: %d prompts or answers have a control character (%r): JSON, and YAML in double quotes, make one of "

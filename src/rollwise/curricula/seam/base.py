@@ -17,9 +17,9 @@ import numpy as np
 from rollwise.curricula.seam.allotment import AllocatorOption, describe_allocator, read_allocator
 from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.rails import Rails
-from rollwise.curricula.seam.resumable import Resumable
+from rollwise.curricula.seam.resumable import Resumable, check_pool
 from rollwise.errors import ConfigError, PoolError
-from rollwise.options import Schedule, check_whole, checked, keyword_options, shown, written
+from rollwise.options import Schedule, check_whole, checked, keyword_options, written
 from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
@@ -143,10 +143,7 @@ class Curriculum(Resumable):
         """
         if self._pool is not None:
             raise PoolError(f"this {type(self).__name__} is bound to a pool already; make a new one for another pool")
-        if not isinstance(pool, PromptPool):
-            raise PoolError(
-                f"a curriculum is bound to a PromptPool, got {shown(pool)}; PromptPool.from_records makes one"
-            )
+        check_pool(pool, "is bound to")
         fresh = copy.copy(self)
         fresh._start(pool)
         fresh._release(np.arange(len(pool)))

@@ -97,10 +97,7 @@ class Resumable(Telling):
             PoolError: it has none of the present prompts, or is not a pool.
             MissingColumnError: it lacks a column that the method needs. Nothing has changed in either case.
         """
-        if not isinstance(pool, PromptPool):
-            raise PoolError(
-                f"a curriculum goes on with a PromptPool, got {shown(pool)}; PromptPool.from_records makes one"
-            )
+        check_pool(pool, "goes on with")
         if not any(id_ in pool for id_ in self.pool.ids):
             raise PoolError("none of the present prompts is in the new pool: bind a new curriculum to it instead")
         tag = self.ledger.incarnations.tag
@@ -194,3 +191,9 @@ class Resumable(Telling):
             ConfigError: no whole number >= 0. Nothing has changed then.
         """
         self.tokens = max(self.tokens, check_whole("total", total, least=0))
+
+
+def check_pool(pool: object, what: str) -> None:
+    """Raise `PoolError` unless it is a pool; `what` a curriculum does with it."""
+    if not isinstance(pool, PromptPool):
+        raise PoolError(f"a curriculum {what} a PromptPool, got {shown(pool)}; PromptPool.from_records makes one")

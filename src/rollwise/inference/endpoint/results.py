@@ -13,9 +13,9 @@ from rollwise.inference.endpoint.samples import Line, SampleFile
 from rollwise.inference.endpoint.summary import summarise
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
-from rollwise.runs.lock import hold_lock
+from rollwise.runs.lock import hold_lock_beside
 from rollwise.runs.names import OPTIONS_ENDING, SAMPLES_ENDING, SUMMARY_ENDING
-from rollwise.state import make_folder, write_atomically
+from rollwise.state import write_atomically
 
 _BEFORE = {"prompt_column": "prompt", "same": "text", "reward_low": 0.0, "reward_high": 1.0, "reward_hash": ""}
 """What files were begun with that know nothing of these options."""
@@ -44,7 +44,7 @@ class ResultFile:
         """
         plain = json.loads(json.dumps(deciding))
         taken = f"another process writes {str(self.path)!r}; wait for it, stop it, or name another --out"
-        hold_lock(self, make_folder(self.path.parent) / f".{self.path.name}.lock", taken)
+        hold_lock_beside(self, self.path, taken)
         if not (self.path.exists() or self.samples.path.exists()):
             _write_json(self.options, plain)
             return {}

@@ -13,7 +13,7 @@ from rollwise.errors import StateFileError
 from rollwise.inference.files.arrays import Arrays, read_arrays, write_arrays
 from rollwise.inference.files.rollout_set import RolloutSet
 from rollwise.models.identity import weights_digest
-from rollwise.runs.lock import hold_lock
+from rollwise.runs.lock import hold_lock_beside
 from rollwise.state import make_folder, write_atomically
 
 FACTS_FILE = "facts.json"
@@ -35,7 +35,7 @@ class KeptBatches:
     def __init__(self, folder: str | Path, facts: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
         taken = f"another process writes {str(self.folder)!r}; wait for it, stop it, or give another --out"
-        hold_lock(self, make_folder(self.folder.parent) / f".{self.folder.name}.lock", taken)
+        hold_lock_beside(self, self.folder, taken)
         self._facts = json.dumps(dict(facts), sort_keys=True).encode()
         path = self.folder / FACTS_FILE
         if not path.is_file() or path.read_bytes() != self._facts:
