@@ -30,7 +30,10 @@ _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
     "streak": (np.int32, 0),  # +z after z groups in a row that were all solved, -z after z without contrast else
 }
 
-_REMEDY = "construct it with a PromptPool, call bind(pool), or hand it to a trainer, which binds it to its data set"
+_NO_PROMPTS = (
+    "this {} has no prompts yet: construct it with a PromptPool, call bind(pool), or hand it to a trainer, "
+    "which binds it to its data set"
+)
 _FEW_EXPIRED = 32
 _NEARLY_ALL = 0.9
 """Warn of asks without a step from this many expired tickets on, if they are this share of all that are closed."""
@@ -64,7 +67,7 @@ class Flow(Method):
     def pool(self) -> PromptPool:
         """The prompts; `UnboundError` before there are any."""
         if self._pool is None:
-            raise UnboundError(f"this {type(self).__name__} has no prompts yet: {_REMEDY}")
+            raise UnboundError(_NO_PROMPTS.format(type(self).__name__))
         return self._pool
 
     if not TYPE_CHECKING:  # which would take every name for one that is there
@@ -73,7 +76,7 @@ class Flow(Method):
             """Say that what is made with the prompts, as tickets and beliefs are, is not there without."""
             if name.startswith("_") or self.__dict__.get("_pool", self) is not None:
                 return self.__getattribute__(name)  # raises what it has raised
-            raise _NotYetError(f"this {type(self).__name__} has no prompts yet, and so no {name!r}: {_REMEDY}")
+            raise _NotYetError(_NO_PROMPTS.format(type(self).__name__))
 
     def _step_of(self, step: int | None) -> int:
         """The step that an `ask` with this argument is for; nothing changes."""
