@@ -80,12 +80,7 @@ def run_consistency(config: EndpointConfig) -> Outcome:
 
 @contextmanager
 def _answers_bar(total: int, before: Sequence[Line]) -> Iterator[Any]:
-    """Gives a function that takes each new line; without a terminal a line is printed for every tenth.
-
-    Args:
-        total: Prompts in all.
-        before: The lines of those that were done before.
-    """
+    """Gives a function that takes each new line; without a terminal a line is printed for every tenth."""
     count, samples = len(before), sum(line["samples"] for line in before)
     console = make_console(stderr=True)
     tenths = Tenths(console, "prompts answered")

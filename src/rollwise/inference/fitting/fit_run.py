@@ -74,10 +74,6 @@ class Fitted:
 def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     """Fit a head and save it. What is read of the model is kept in OUT.part until then, so that a killed fit goes on.
 
-    Args:
-        config: The command's options.
-        bar: Gives a progress bar for each kind of work.
-
     Raises:
         ConfigError: rollouts or options that don't fit.
         StateFileError: a damaged file.
