@@ -21,15 +21,7 @@ from rollwise.terminal import make_console
 
 
 class Outcome(NamedTuple):
-    """What a run came to.
-
-    Attributes:
-        path: The file.
-        lines: The lines of all prompts that are done.
-        failures: Of those that failed id -> what went wrong.
-        seconds: Seconds that asking took, this time.
-        asked: Prompts that were asked, this time.
-    """
+    """What a run came to: `failures` by id, and the seconds and the prompts asked of this time."""
 
     path: Path
     lines: list[Line]

@@ -23,17 +23,7 @@ from rollwise.models.identity import made_by
 
 @dataclass(frozen=True)
 class Fitted:
-    """What was fitted.
-
-    Attributes:
-        path: The head's file.
-        rollouts: What it was fitted on.
-        head: As it was saved.
-        fit: How good it is there.
-        positions: How many were read.
-        judged: Its verdict, or why it has none.
-        replaced: Another head, which the file held before.
-    """
+    """What was fitted."""
 
     path: Path
     rollouts: RolloutSet
