@@ -171,12 +171,6 @@ def load_object(where: str, *, what: str = "object") -> tuple[Any, str]:
 def told_true(function: Callable[..., object], about: str, of: str, *given: object) -> bool:
     """What a user's function says, which must be true or false.
 
-    Args:
-        function: The function.
-        about: What it is, for messages.
-        of: What it is asked about, likewise.
-        given: Its arguments.
-
     Raises:
         RewardError: it fails, or gives something else.
     """

@@ -99,9 +99,7 @@ class PromptPool:
             return cls._from_columns(records, id_field, prompt_field, on_duplicate)
         rows = _mappings(records, id_field, prompt_field)
         ids, keep = assign_ids(
-            [row.get(id_field) for row in rows],
-            [row.get(prompt_field) for row in rows],
-            on_duplicate=on_duplicate,
+            [row.get(id_field) for row in rows], [row.get(prompt_field) for row in rows], on_duplicate=on_duplicate
         )
         rows = [rows[i] for i in keep]
         fields = set.intersection(*(set(row) for row in rows)) - {id_field, prompt_field} if rows else set()

@@ -109,18 +109,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     sync_folder(target.parent)
 
 
-def check_no_folder(option: str, path: str | os.PathLike[str], example: str) -> None:
-    """`ConfigError` where a file is to be written and a folder stands; call it before the work, not after.
-
-    Args:
-        option: Which option gives the path.
-        path: The file that is to be written.
-        example: A file's name, for the message.
-    """
-    if Path(path).is_dir():
-        raise ConfigError(
-            f"{option} must be a file, and {str(path)!r} is a folder; for example {str(Path(path) / example)!r}"
-        )
+def check_no_folder(out: str | os.PathLike[str], example: str) -> None:
+    """`ConfigError` where a file is to be written and a folder stands; call it before the work, not after."""
+    if Path(out).is_dir():
+        raise ConfigError(f"out must be a file, and {str(out)!r} is a folder; for example {str(Path(out) / example)!r}")
 
 
 @contextmanager

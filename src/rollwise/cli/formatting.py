@@ -139,13 +139,7 @@ def data_parser(
     data: str = "a task's name; a file, a folder of `datasets`, or HUB_ID[:split]",
     **described: str,
 ) -> ArgumentParser:
-    """The parser of a command whose options are those of `config`, and whose data come first.
-
-    Args:
-        config: A dataclass with a field `data`.
-        data: What they may be.
-        described: Usage, description and examples (`epilog`).
-    """
+    """The parser of a command whose options are those of `config`, and whose data come first."""
     parser = command_parser(**described)
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
     parser.add_argument("data", type=str, help=data)

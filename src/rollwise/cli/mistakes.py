@@ -62,14 +62,7 @@ def _option_of(action: Action) -> Option | None:
 
 
 def explain(message: str, command: str, parser: ArgumentParser, given: Sequence[str]) -> str:
-    """The message of a parser as one line, in the words of the other errors.
-
-    Args:
-        message: What the parser says.
-        command: The command's name, as `train` or `head fit`.
-        parser: Its own parser.
-        given: The command line.
-    """
+    """The message of a parser as one line, in the words of the other errors."""
     actions = options_in(parser)
     lists = f"; rollwise {command} --help lists the options"
     if found := _VALUE.match(message):

@@ -13,11 +13,7 @@ from rollwise.terminal import make_console
 
 
 class Bars:
-    """A bar for each kind of work, which begins when it is first heard of; lines where there is no terminal.
-
-    Args:
-        console: Where they are drawn; by default on the standard error.
-    """
+    """A bar for each kind of work, which begins when it is first heard of; lines where there is no terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console = console or make_console(stderr=True)

@@ -50,12 +50,7 @@ def _keys(difficulty: np.ndarray, target: float, scale: float, slots: np.ndarray
 Difficulty = Annotated[float, Range(-1e12, 1e12)]
 
 
-class AdaRFT(
-    Ranked,
-    name="adarft",
-    paper="Shi et al., arXiv 2504.05520",
-    needs="a column of difficulties",
-):
+class AdaRFT(Ranked, name="adarft", paper="Shi et al., arXiv 2504.05520", needs="a column of difficulties"):
     """Rolls out the prompts whose given difficulty is nearest to a target, which rises and falls with the mean reward.
 
     Shi et al. 2025, *Efficient Reinforcement Finetuning via Adaptive Curriculum Learning* (arXiv 2504.05520).

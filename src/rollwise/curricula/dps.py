@@ -42,12 +42,7 @@ def transition_counts(phi: np.ndarray, before: np.ndarray, seen: np.ndarray) -> 
     return counts
 
 
-class DPS(
-    Ranked,
-    name="dps",
-    paper="*Dynamics-Predictive Sampling*, Mao et al., arXiv 2603.10887",
-    needs="nothing",
-):
+class DPS(Ranked, name="dps", paper="*Dynamics-Predictive Sampling*, Mao et al., arXiv 2603.10887", needs="nothing"):
     """Rolls out the prompts that are most likely to be partly solved, by a hidden Markov model of each prompt.
 
     *Dynamics-Predictive Sampling for Active RL Finetuning of Large Reasoning Models* (arXiv 2603.10887). A prompt is

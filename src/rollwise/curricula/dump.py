@@ -42,12 +42,7 @@ def upper_bounds(learnability: np.ndarray, rollouts: np.ndarray, exploration: fl
     return np.asarray(learnability + exploration * bonus)
 
 
-class DUMP(
-    ArmBandit,
-    name="dump",
-    paper="Wang et al., arXiv 2504.09710",
-    needs="a `category` column (or several)",
-):
+class DUMP(ArmBandit, name="dump", paper="Wang et al., arXiv 2504.09710", needs="a `category` column (or several)"):
     """Chooses a source with probability softmax(UCB / tau), then a prompt uniformly within it.
 
     Wang et al. 2025, *DUMP: Automated Distribution-level Curriculum Learning for RL-based LLM Post-training*

@@ -272,10 +272,7 @@ class EmpiricalBayes(
 
 
 class Recommended(
-    EmpiricalBayes,
-    name="recommended",
-    paper="what we would choose: at present `EmpiricalBayes`",
-    needs="the same",
+    EmpiricalBayes, name="recommended", paper="what we would choose: at present `EmpiricalBayes`", needs="the same"
 ):
     """What we would choose: at present `EmpiricalBayes`, with its options and their defaults.
 

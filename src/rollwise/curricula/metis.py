@@ -49,12 +49,7 @@ def expected_reward(predicted: Any, realised: Any, spread: Any = 0.0, readable: 
     return np.asarray(np.nan_to_num(earned, nan=0.0))
 
 
-class METIS(
-    Judged,
-    name="metis",
-    paper="METIS",
-    needs="the policy's own judgments",
-):
+class METIS(Judged, name="metis", paper="METIS", needs="the policy's own judgments"):
     r"""The policy predicts each candidate's reward variance, in context, before any rollout; the greatest are taken.
 
     Zheng et al. 2026, *Internalizing Curriculum Judgment for LLM Reinforcement Fine-Tuning*, Algorithm 1: `consult`

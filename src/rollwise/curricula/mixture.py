@@ -19,12 +19,7 @@ from rollwise.options import check_number, check_text
 from rollwise.pool import PromptPool
 
 
-class Mixture(
-    Composite,
-    name="mixture",
-    paper="composition: weighted lanes",
-    needs="what its lanes need",
-):
+class Mixture(Composite, name="mixture", paper="composition: weighted lanes", needs="what its lanes need"):
     """Weighted lanes of other curricula: each chooses its share, all of them learn from every group trained on.
 
     Shares are exact over time, whatever the size of an `ask`: what a lane is owed in fractions is carried over. What a

@@ -10,12 +10,7 @@ from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 
 
-class MoPPS(
-    BOTS,
-    name="mopps",
-    paper="Qu et al., arXiv 2507.04632",
-    needs="nothing",
-):
+class MoPPS(BOTS, name="mopps", paper="Qu et al., arXiv 2507.04632", needs="nothing"):
     """Thompson sampling from each prompt's own successes and failures, the nearest of a random candidate set.
 
     Qu et al. 2025, *Can Prompt Difficulty be Online Predicted for Accelerating RL Finetuning of Reasoning Models?*

@@ -16,12 +16,7 @@ from rollwise.tickets.evidence import Evidence
 _BEHIND_ALL = 2**24  # turns of a prompt that has left the pool
 
 
-class PilotCommit(
-    SPEED,
-    name="pilot-commit",
-    paper="Pilot-Commit, arXiv 2605.26606 (and its release)",
-    needs="probes",
-):
+class PilotCommit(SPEED, name="pilot-commit", paper="Pilot-Commit, arXiv 2605.26606 (and its release)", needs="probes"):
     """Makes pilot rollouts of three batches of prompts, and completes the groups of those with a middling pass rate.
 
     Pilot-Commit, arXiv 2605.26606, as its release has it: `SPEED` with a window, a buffer and eviction. The pilots of a

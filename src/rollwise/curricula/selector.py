@@ -20,12 +20,7 @@ from rollwise.pool import PromptPool
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-class Selector(
-    Believing,
-    name="selector",
-    paper="composition: any estimator, acquisition and draw",
-    needs="nothing",
-):
+class Selector(Believing, name="selector", paper="composition: any estimator, acquisition and draw", needs="nothing"):
     """Scores every prompt by a belief about it, and draws by score.
 
     Args:

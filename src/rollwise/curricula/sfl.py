@@ -18,13 +18,7 @@ from rollwise.tickets.evidence import Evidence
 _BATCH = 64  # LILO's (appendix E.1), where `probe` does not say what the next `ask` will want
 
 
-class SFL(
-    MeasuredSets,
-    Uniform,
-    name="sfl",
-    paper="Rutherford et al., arXiv 2408.15099",
-    needs="probes",
-):
+class SFL(MeasuredSets, Uniform, name="sfl", paper="Rutherford et al., arXiv 2408.15099", needs="probes"):
     """Every `refresh_every` steps measures random candidates and keeps the most learnable; batches draw on these.
 
     Sampling For Learnability: Rutherford et al. 2024, *No Regrets* (arXiv 2408.15099), and its release. The measuring
@@ -155,12 +149,7 @@ class SFL(
         self.kept = np.flatnonzero(~np.isnan(self.columns["buffered"]))
 
 
-class LILO(
-    SFL,
-    name="lilo",
-    paper="Foster et al., arXiv 2502.12272",
-    needs="probes",
-):
+class LILO(SFL, name="lilo", paper="Foster et al., arXiv 2502.12272", needs="probes"):
     """Measures four times as many candidates as a batch needs at every step, and trains on the most learnable.
 
     Foster et al. 2025, *LILO: Learning to Reason at the Frontier of Learnability* (arXiv 2502.12272, version 6),

@@ -27,12 +27,7 @@ def next_priority(priority: np.ndarray, waited: np.ndarray, momentum: float) -> 
     return np.asarray(momentum * priority + (1.0 - momentum) * waited)
 
 
-class VCRL(
-    Uniform,
-    name="vcrl",
-    paper="Jiang et al., arXiv 2509.19803",
-    needs="its gate, `VarianceThreshold`",
-):
+class VCRL(Uniform, name="vcrl", paper="Jiang et al., arXiv 2509.19803", needs="its gate, `VarianceThreshold`"):
     """Uniform prompts; for each whose variance falls below a threshold, one from a memory of those above it.
 
     Jiang et al. 2025, *VCRL: Variance-based Curriculum Reinforcement Learning for LLMs* (arXiv 2509.19803). This class

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from rollwise.curricula import Curriculum, JoinReport
+from rollwise.curricula import Curriculum
 from rollwise.engines.actor import Actor
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.errors import ConfigError, RollwiseError, check_installed
-from rollwise.judges import Answer, Lesson, Question
+from rollwise.judges import Answer
 from rollwise.tickets.outcome import Outcome, outcomes_of
 from rollwise.tickets.ticket import Ticket
 
@@ -24,15 +25,21 @@ CALLS = 10_000
 """How many calls may wait in the actor, and how many one handle may have sent: beyond it Ray raises in the caller."""
 
 
+def _over_ray(method: Callable[Concatenate[CurriculumService, P], T]) -> Callable[Concatenate[RayService, P], T]:
+    """The same method of a service, called over Ray."""
+
+    @functools.wraps(method)
+    def call(self: RayService, /, *arguments: P.args, **named: P.kwargs) -> T:
+        return self._call(method, *arguments, **named)
+
+    return call
+
+
 class RayService:
     """The methods of `CurriculumService`, called over Ray. Made by `start` and `connect`; may be pickled.
 
     In a coroutine, where waiting would hold up the loop, await the actor's own methods:
     `await service.actor.ask.remote(...)`.
-
-    Attributes:
-        actor: the Ray actor.
-        name: its name.
     """
 
     def __init__(self, actor: Any, name: str) -> None:
@@ -59,10 +66,6 @@ class RayService:
         told: Told = _get(self.actor.tell.remote(outcomes_of(outcomes)))
         return told
 
-    def advance(self, step: int) -> None:
-        """As `CurriculumService.advance`."""
-        self._call(CurriculumService.advance, step)
-
     def probe(
         self,
         n: int,
@@ -77,53 +80,22 @@ class RayService:
         options = {"worker": worker, "request": request or uuid.uuid4().hex}
         return self._call(CurriculumService.probe, n, step=step, n_rollouts=n_rollouts, wanted=wanted, **options)
 
-    def consult(self, n: int, *, step: int | None = None) -> list[Question]:
-        """As `CurriculumService.consult`."""
-        return self._call(CurriculumService.consult, n, step=step)
-
     def advise(self, answers: Iterable[Answer]) -> None:
         """As `CurriculumService.advise`."""
         self._call(CurriculumService.advise, list(answers))
 
-    def lessons(self) -> list[Lesson]:
-        """As `CurriculumService.lessons`."""
-        return self._call(CurriculumService.lessons)
-
-    def lose(self, worker: str) -> int:
-        """As `CurriculumService.lose`."""
-        return self._call(CurriculumService.lose, worker)
-
-    def ticket_status(self, ticket_id: str) -> str:
-        """As `CurriculumService.ticket_status`."""
-        return self._call(CurriculumService.ticket_status, ticket_id)
-
-    def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
-        """As `CurriculumService.open_tickets`."""
-        return self._call(CurriculumService.open_tickets, prompt_id)
-
-    def status(self) -> dict[str, Any]:
-        """As `CurriculumService.status`."""
-        return self._call(CurriculumService.status)
-
-    def metrics(self) -> dict[str, float]:
-        """As `CurriculumService.metrics`."""
-        return self._call(CurriculumService.metrics)
-
-    def state_dict(self) -> dict[str, Any]:
-        """As `CurriculumService.state_dict`."""
-        return self._call(CurriculumService.state_dict)
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> JoinReport:
-        """As `CurriculumService.load_state_dict`."""
-        return self._call(CurriculumService.load_state_dict, state)
-
-    def save(self, step: int) -> Path:
-        """As `CurriculumService.save`, on the actor's machine."""
-        return self._call(CurriculumService.save, step)
-
-    def load(self, step: int | None = None) -> int:
-        """As `CurriculumService.load`."""
-        return self._call(CurriculumService.load, step)
+    advance = _over_ray(CurriculumService.advance)
+    consult = _over_ray(CurriculumService.consult)
+    lessons = _over_ray(CurriculumService.lessons)
+    lose = _over_ray(CurriculumService.lose)
+    ticket_status = _over_ray(CurriculumService.ticket_status)
+    open_tickets = _over_ray(CurriculumService.open_tickets)
+    status = _over_ray(CurriculumService.status)
+    metrics = _over_ray(CurriculumService.metrics)
+    state_dict = _over_ray(CurriculumService.state_dict)
+    load_state_dict = _over_ray(CurriculumService.load_state_dict)
+    save = _over_ray(CurriculumService.save)  # on the actor's machine
+    load = _over_ray(CurriculumService.load)
 
     def _call(self, method: Callable[Concatenate[CurriculumService, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         result: T = _get(self.actor.call.remote(method.__name__, *arguments, **named))
@@ -131,9 +103,7 @@ class RayService:
 
     def stop(self) -> None:
         """End the actor. What was not saved is lost."""
-        import ray
-
-        ray.kill(self.actor)
+        _ray().kill(self.actor)
 
 
 def start(

@@ -50,11 +50,7 @@ class Adaptation(Declared):
     """
 
     def __init__(
-        self,
-        *,
-        forgetting: Share | Schedule,
-        implicit_weight: Share | Schedule,
-        adaptive: bool | Literal["score"],
+        self, *, forgetting: Share | Schedule, implicit_weight: Share | Schedule, adaptive: bool | Literal["score"]
     ) -> None:
         self.adaptive, self.given = adaptive, {"forgetting": forgetting, "implicit_weight": implicit_weight}
         scheduled = {name: value for name, value in self.given.items() if isinstance(value, Schedule)}

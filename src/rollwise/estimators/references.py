@@ -32,11 +32,6 @@ def check_references(references: Any) -> References:
 def reference_rates(pool: PromptPool, references: References, what: str) -> np.ndarray:
     """The pass rates of a weak and a strong reference, (N, 2).
 
-    Args:
-        pool: with the columns.
-        references: which; see `References`.
-        what: what needs them, for messages.
-
     Raises:
         MissingColumnError: a column is not there.
         ConfigError: a column holds no pass rates, or more than two where no pair is chosen.

@@ -201,12 +201,7 @@ def relative_time_to_baseline(
 
 
 def relative_best_so_far(
-    steps: ArrayLike,
-    scores: ArrayLike,
-    baseline_steps: ArrayLike,
-    baseline_scores: ArrayLike,
-    *,
-    budget: float = 1.0,
+    steps: ArrayLike, scores: ArrayLike, baseline_steps: ArrayLike, baseline_scores: ArrayLike, *, budget: float = 1.0
 ) -> float:
     """BSF: the best score over the baseline's best, both up to `budget` of the baseline's last step; above 1 is better.
 

@@ -17,11 +17,6 @@ _THREADS = "OMP_NUM_THREADS"
 def trl_command(train: Sequence[str | Path], machines: Machines, extra: Extra) -> Command:
     """The command that trains with `rollwise train`, in one process without torchrun.
 
-    Args:
-        train: the words behind `rollwise train`.
-        machines: where it goes.
-        extra: options of torchrun, and words for `rollwise train`.
-
     Raises:
         ConfigError: an option that torchrun can't have, such as one of verl's keys.
     """

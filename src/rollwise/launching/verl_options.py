@@ -175,13 +175,7 @@ VERL: Mapping[str, Option] = {
     "save_every": _counted("save_every", "trainer.save_freq"),
     "keep_checkpoints": Option(("trainer.max_actor_ckpt_to_keep",)),
     "keep_best": Option(refused="verl keeps the newest"),
-    "seed": Option(
-        (
-            "data.seed",
-            "actor_rollout_ref.actor.data_loader_seed",
-            "actor_rollout_ref.rollout.seed",
-        )
-    ),
+    "seed": Option(("data.seed", "actor_rollout_ref.actor.data_loader_seed", "actor_rollout_ref.rollout.seed")),
     "peft": Option(
         by="r, lora_alpha, target_modules: actor_rollout_ref.model.lora_rank, ...; by default 8, 8, all linear layers",
         make=_peft,

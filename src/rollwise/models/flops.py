@@ -53,9 +53,6 @@ class FlopsPerToken:
 class Compute:
     """Counts the tokens that one process reads, generates and trains on with the policy.
 
-    Args:
-        policy: what a token takes.
-
     >>> compute = Compute(FlopsPerToken(read=200, train=600))
     >>> compute.add("read", 5), compute.add("trained", 2), compute.add("trained", 1)
     (None, None, None)

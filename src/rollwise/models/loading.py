@@ -147,12 +147,7 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
 
 
 def check_reachable(name: str, kind: Literal["model", "dataset"]) -> None:
-    """Raise `OSError` where a model or data set that is not in the cache must come from the hub, which isn't there.
-
-    Args:
-        name: its id on the hub.
-        kind: what it is.
-    """
+    """Raise `OSError` where a model or data set that is not in the cache must come from the hub, which isn't there."""
     hub = need("huggingface_hub", f"loading a {kind}")
     kept = [Path(hub.constants.HF_HUB_CACHE, f"{kind}s--{name.replace('/', '--')}")]
     if kind == "dataset":

@@ -86,11 +86,6 @@ def make_named(what: str, registry: Mapping[str, Callable[..., T]], name: str, o
 def make(what: str, maker: Callable[..., T], options: Mapping[str, Any]) -> T:
     """What `maker`, a class or a function, makes with these options.
 
-    Args:
-        what: what it makes, for messages.
-        maker: its keyword arguments are the options.
-        options: by name.
-
     Raises:
         ConfigError: an option that it does not have, a value out of range, or an option missing that has no default.
     """

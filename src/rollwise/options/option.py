@@ -44,12 +44,7 @@ _SEQUENCES = (list, tuple, Sequence)
 
 @dataclass(frozen=True)
 class _Kind:
-    """One member of a type that may be a union.
-
-    Attributes:
-        base: what it is without bounds.
-        bounds: of a number or a text.
-    """
+    """One member of a type that may be a union."""
 
     base: Any
     bounds: Range | Filled | None

@@ -37,11 +37,6 @@ class PastSummary(Summary):
     """The numbers of past rollouts.
 
     Pass rates are of all rollouts of a prompt, whichever step's policy made them; contrast is that of its groups.
-
-    Args:
-        plan: The training that is planned.
-        past: The log.
-        spec: The range of rewards.
     """
 
     def __init__(self, plan: Plan, past: PastRollouts, spec: RewardSpec) -> None:

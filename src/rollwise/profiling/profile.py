@@ -50,15 +50,7 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
             say_stop(config, task, console)
             return model, tokenizer
 
-        groups = sample_into(
-            folder,
-            data,
-            rows,
-            scorer,
-            options,
-            load,
-            progress=bar.sampled,
-        )
+        groups = sample_into(folder, data, rows, scorer, options, load, progress=bar.sampled)
         summary = Summary(config, data, groups, scorer, trained_on=trained_on(config, data))
         judged = {"judge": check_judge(config, summary, load)} if config.judge else {}
     return finish(config, folder, summary, other, judged)

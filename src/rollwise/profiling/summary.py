@@ -65,15 +65,7 @@ class Marks(Protocol):
 
 
 class Summary:
-    """A profile's numbers.
-
-    Args:
-        config: The options.
-        data: All N prompts.
-        groups: The S groups that were rolled out.
-        scorer: Says which rewards are solved.
-        trained_on: How many of the prompts are trained on; by default all.
-    """
+    """A profile's numbers."""
 
     def __init__(
         self,

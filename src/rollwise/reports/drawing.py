@@ -12,14 +12,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from rollwise.evaluation.curves import finite
-from rollwise.reports.series import (
-    FloatArray,
-    finite_pair,
-    moving_mean,
-    smoothing_window,
-    thin_evenly,
-    thin_extremes,
-)
+from rollwise.reports.series import FloatArray, finite_pair, moving_mean, smoothing_window, thin_evenly, thin_extremes
 
 # Okabe and Ito's palette, told apart under the common kinds of colour blindness. On the page each colour is a CSS
 # variable, so that a dark page can have a lighter one.

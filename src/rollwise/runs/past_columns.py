@@ -108,11 +108,6 @@ def kind_of(row: Mapping[str, Any]) -> Kind:
 class RowReader:
     """Reads rows whose columns are those of the first.
 
-    Args:
-        columns: what the user says they are called.
-        first: the first row.
-        place: where it stands.
-
     Raises:
         ConfigError: a column that is named, or the one of rewards, is not there.
     """

@@ -145,9 +145,6 @@ def task_rewards(config: OwnData, found: RewardFunctions) -> TaskRewards:
 def task_of(config: Any) -> Task:
     """The task of a run, with its options; in words where the model is a pretrained one. With `data`, these as a task.
 
-    Args:
-        config: a `TrainConfig`.
-
     Raises:
         ConfigError: data or rewards that can't be used, or the embedded policy without a task to warm it up on.
         PoolError: data that can't be used.

@@ -17,15 +17,7 @@ from rollwise.tasks import Task
 
 @dataclass(frozen=True)
 class Prepared:
-    """Prompts that can be rolled out and scored, none of them rolled out yet.
-
-    Attributes:
-        task: whose prompts or verifier they are; None with a reward function.
-        scorer: scores the rollouts; tried on the first row.
-        reward_hash: of the reward function's file.
-        data: the prompts.
-        options: how rollouts are drawn.
-    """
+    """Prompts that can be rolled out and scored, none of them rolled out yet."""
 
     task: Task | None
     scorer: Scorer

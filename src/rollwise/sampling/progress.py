@@ -10,12 +10,7 @@ from rollwise.progress_bar import progress_bar
 
 
 class Tenths:
-    """A line for each tenth of one task, with the time left: what a pipe or a log file gets in place of a bar.
-
-    Args:
-        console: Where it is written.
-        what: What is counted, for example "rollouts read".
-    """
+    """A line for each tenth of one task, with the time left: what a pipe or a log file gets in place of a bar."""
 
     def __init__(self, console: Console, what: str) -> None:
         self.console, self.what = console, what

@@ -38,14 +38,7 @@ _FORM = "write COLUMN OP VALUE with ==, !=, <, <=, >, >=, in or not in, for exam
 
 @dataclass(frozen=True)
 class Condition:
-    """One `COLUMN OP VALUE`.
-
-    Attributes:
-        text: as it was written.
-        column: a column, or a path into nested ones.
-        op: `==`, `!=`, `<`, `<=`, `>`, `>=`, `in` or `not in`.
-        values: one, or those of the list behind `in`.
-    """
+    """One `COLUMN OP VALUE`."""
 
     text: str
     column: str

@@ -75,15 +75,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
 def play(
     method: Method, world: AnyWorld, seed: int, sizes: tuple[int, int, int], **options: Any
 ) -> tuple[Curriculum, SimulationLog]:
-    """A method in a world, without its warnings: the curriculum as it ended, and what happened.
-
-    Args:
-        method: which.
-        world: at its beginning.
-        seed: the method's.
-        sizes: steps, batch and group.
-        options: of `simulate`.
-    """
+    """A method in a world, without its warnings: the curriculum as it ended, and what happened."""
     spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
     curriculum = method.make(seed, spec)
     with quiet():  # what methods warn of is in the numbers

@@ -157,7 +157,6 @@ class LevelTask(Task):
         return None if score == 1.0 else "wrong-answer" if score else "format"
 
     def fingerprint(self) -> dict[str, Any]:
-        """What decides the demonstrations."""
         return {
             "task": self.name,
             "version": 1,  # to be raised when the same options come to give other puzzles or demonstrations

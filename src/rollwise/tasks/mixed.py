@@ -101,11 +101,7 @@ class Mixed(Task, name="mixed"):
         }
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
-        """`n` demonstrations, of the tasks in turn by their weights.
-
-        Raises:
-            TaskError: a task has none.
-        """
+        """`n` demonstrations, of the tasks in turn by their weights."""
         found = {name: self.tasks[name].demonstrations(part, seed, accuracy) for name, part in self._parts(n).items()}
         return self._in_turn({name: iter(demos) for name, demos in found.items()}, n)
 
@@ -132,11 +128,9 @@ class Mixed(Task, name="mixed"):
         return rewards
 
     def failure(self, completion: Text, record: Mapping[str, Any]) -> str | None:
-        """Why `completion` does not solve its task, in the task's words."""
         return self._task(record["task"]).failure(completion, json.loads(record["item"]))
 
     def fingerprint(self) -> dict[str, Any]:
-        """What decides the demonstrations."""
         parts = {name: task.fingerprint() for name, task in self.tasks.items()}
         return {"task": self.name, "version": 1, "weights": self._weights, "tasks": parts}
 

@@ -173,11 +173,6 @@ class RewardSpec:
 def read_numbers(name: str, values: Any, ticket_id: str) -> np.ndarray:
     """`values` as a fresh float64 array of any shape; numpy alone would also take texts, times and masked entries.
 
-    Args:
-        name: "rewards" or "advantages", for the error.
-        values: what an outcome holds.
-        ticket_id: the outcome's ticket.
-
     Raises:
         RewardError: an entry is no real number, or is masked, or is too large for float64.
     """

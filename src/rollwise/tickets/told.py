@@ -11,14 +11,7 @@ import numpy as np
 from rollwise.errors import RewardError
 from rollwise.options.checks import MOST, is_number, shown
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import (
-    LARGEST_ADVANTAGE,
-    LearnsFrom,
-    Outcome,
-    RewardSpec,
-    flat_numbers,
-    read_numbers,
-)
+from rollwise.tickets.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, flat_numbers, read_numbers
 from rollwise.tickets.ticket import Entry, Ticket, TicketStatus
 
 _WHOLE = 1e-6
@@ -29,13 +22,7 @@ _LARGEST_GROUP = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """What a curriculum takes: for checks, and for their errors.
-
-    Attributes:
-        name: its class.
-        spec: the range of its rewards.
-        learns_from: see `Method.learns_from`.
-    """
+    """What a curriculum takes: for checks, and for their errors."""
 
     name: str
     spec: RewardSpec

@@ -21,10 +21,7 @@ def attach(trainer: Any, config: TrainConfig, task: Task, folder: RunFolder, dis
     for kind in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(kind)
     recorder = Recorder(
-        folder,
-        evaluate_first=config.eval_prompts > 0,
-        same_run=True,
-        judgments_per_step=config.judgments_per_step,
+        folder, evaluate_first=config.eval_prompts > 0, same_run=True, judgments_per_step=config.judgments_per_step
     )
     recorder.attach(trainer)
     trainer.add_callback(Budget(recorder, tokens=config.token_budget, hours=config.max_hours))

@@ -17,11 +17,7 @@ _POOLS = ("heap", "solved", "unsolved", "unseen")
 
 
 class Display(TrainerCallback):
-    """A live bar on a terminal; elsewhere (a log file, CI) a plain line every tenth of the way and at evaluations.
-
-    Args:
-        console: where to show it.
-    """
+    """A live bar on a terminal; elsewhere (a log file, CI) a plain line every tenth of the way and at evaluations."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or make_console(stderr=True)

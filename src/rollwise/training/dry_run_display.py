@@ -54,11 +54,7 @@ def show_sets(held_out: Mapping[str, Any], config: TrainConfig, console: Console
         more = [f"{len(kinds) - SHOWN_KINDS} more"] if len(kinds) > SHOWN_KINDS else []
         by_kind = f"; by category: {', '.join(shown + more)}" if kinds else ""
         label = f"[bold]evaluation set[/] {escape(name)}" if name else "[bold]held out[/]"
-        console.print(
-            f"{label}: {len(dataset):,} prompts{escape(by_kind)}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.print(f"{label}: {len(dataset):,} prompts{escape(by_kind)}", highlight=False, soft_wrap=True)
     if len(held_out) > 1:
         console.print(f"their score together: {escape(config.eval_aggregate)} (eval_aggregate)", highlight=False)
 

@@ -64,12 +64,7 @@ class _Rotation(Curriculum):
         self.columns["turns"][added] = old.min()
 
 
-class Uniform(
-    _Rotation,
-    name="uniform",
-    paper="the baseline of all",
-    needs="nothing",
-):
+class Uniform(_Rotation, name="uniform", paper="the baseline of all", needs="nothing"):
     """Every prompt once an epoch, in a new random order each time, without replacement.
 
     The baseline of all five papers. Its epochs are exact across `ask` sizes, resume and prompts in flight: no prompt

@@ -23,12 +23,6 @@ class Desk:
     """All tells that wait become one `tell`, then other calls run, then all asks that wait become one `ask`.
 
     `put` may be called from any thread; everything else by one at a time.
-
-    Args:
-        curriculum: bound to its pool.
-        in_flight: the bounds.
-        silence: notices that nothing is told.
-        clock: the present, in seconds.
     """
 
     def __init__(

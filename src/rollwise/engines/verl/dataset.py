@@ -13,14 +13,7 @@ from rollwise.engines.run_log import RunLog
 from rollwise.engines.verl.judging import judge
 from rollwise.engines.verl.prompts import make_pool
 from rollwise.engines.verl.seat import Seat
-from rollwise.engines.verl.settings import (
-    Settings,
-    asking,
-    check_allocator,
-    check_config,
-    check_judging,
-    run_facts,
-)
+from rollwise.engines.verl.settings import Settings, asking, check_allocator, check_config, check_judging, run_facts
 from rollwise.engines.verl.shared import SHARED
 
 logger = logging.getLogger(__name__)

@@ -143,14 +143,11 @@ class Seat:
         self._seconds["tell_s"] += time.perf_counter() - started
 
     def finish(self, step: int, *, last: bool = True) -> dict[str, float]:
-        """The batch of `step` is told; what comes next is asked for the following step.
+        """The batch of `step` is told, and the next is of the following step; metrics for the engine's own log.
 
         Args:
             step: the trainer's step.
             last: whether no other batch of this step follows.
-
-        Returns:
-            Metrics for the engine's own log.
         """
         if not self.keeps_in_flight:
             self.tell(Heard(ticket.id, fate="failed") for ticket in self.curriculum.open_tickets())

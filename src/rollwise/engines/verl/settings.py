@@ -125,11 +125,6 @@ def check_allocator(config: Mapping[str, Any], curriculum: Curriculum) -> None:
 def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int) -> None:
     """Refuse a configuration of verl under which the curriculum would not take effect.
 
-    Args:
-        config: verl's whole configuration.
-        has_buffer: whether `replay_buffer` was made in this process.
-        n_prompts: rows of the training data.
-
     Raises:
         ConfigError: names the key and the value to give it.
     """

@@ -33,10 +33,6 @@ def curves_csv(runs: RunSet, found: Comparison) -> str:
     `role` is "baseline", "oracle" or empty, `budget` the plan's, in tokens. A run also has rows without scores: the
     steps before and after the budget, which say where other axes are cut. Where there are named evaluation sets,
     `eval_aggregate` says how the score of all is made.
-
-    Args:
-        runs: What was compared.
-        found: Their comparison.
     """
     compared = sort_runs(runs.runs, runs.budget).compared
     scores = sorted({name for run in compared.values() for name in _scores(run)})

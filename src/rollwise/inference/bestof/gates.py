@@ -20,11 +20,6 @@ logger = logging.getLogger(__name__)
 def check_gates(config: BestOfConfig, head: SuccessHead, policy: Policy) -> None:
     """Refuse a head that failed the viability gate; warn of a policy whose lengths the head can't tell.
 
-    Args:
-        config: The command's options.
-        head: The head.
-        policy: What it is used for.
-
     Raises:
         ConfigError: the head failed, by the evaluation that is named or by the verdict beside its file, and no
             `unviable`.

@@ -83,13 +83,7 @@ def _first(job: Job, first: Candidate, chosen: Candidate, rewards: list[float | 
 
 
 def notes_before(job: Job, tokenizer: Any, facts: Mapping[str, Any]) -> list[str]:
-    """Warn where the setting was chosen on something else; on how many of the prompts the head was fitted.
-
-    Args:
-        job: What is to be answered.
-        tokenizer: Makes prompts token ids.
-        facts: Of the model (`made_by`).
-    """
+    """Warn where the setting was chosen on something else; on how many of the prompts the head was fitted."""
     config, data, head = job.config, job.data, job.head
     if config.chosen is not None:
         now = {

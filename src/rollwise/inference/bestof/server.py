@@ -51,11 +51,6 @@ def serving_of(folder: str | Path) -> dict[str, Any]:
 def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str]) -> ServerDecoder:
     """Reads the server as `config` says.
 
-    Args:
-        config: Its `base_url` is given.
-        limit: Most tokens of a candidate.
-        stop: Texts with which one ends.
-
     Raises:
         ConfigError: an option that can't be sent.
         MissingExtraError: the `serve` extra is not installed; with a head, transformers.

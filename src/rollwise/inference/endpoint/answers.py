@@ -47,11 +47,7 @@ class Extractor:
 
 
 def unified(answers: Iterable[Answer], same: str = "text") -> list[Answer]:
-    """The answers, each written as the first that is the same.
-
-    Args:
-        answers: In the order of their samples.
-        same: As for `same_by`.
+    """The answers, each written as the first that is the same; `same` is as for `same_by`.
 
     >>> unified(["4", None, "5", "4.0"])
     ['4', None, '5', '4']
@@ -86,9 +82,6 @@ def same_by(same: str, one: str, other: str) -> bool:
 
 class Right:
     """Says whether a chosen answer is right, by the options `same`, `answer_column` and `reward`.
-
-    Args:
-        config: The options.
 
     Attributes:
         hash: Of the reward function's file; empty without one.

@@ -21,15 +21,7 @@ from rollwise.terminal import make_console
 
 
 class Outcome(NamedTuple):
-    """What a run came to.
-
-    Attributes:
-        path: The file.
-        lines: The lines of all prompts that are done.
-        failures: Of those that failed id -> what went wrong.
-        seconds: Seconds that asking took, this time.
-        asked: Prompts that were asked, this time.
-    """
+    """What a run came to: `failures` by id, and the seconds and the prompts asked of this time."""
 
     path: Path
     lines: list[Line]
@@ -80,12 +72,7 @@ def run_consistency(config: EndpointConfig) -> Outcome:
 
 @contextmanager
 def _answers_bar(total: int, before: Sequence[Line]) -> Iterator[Any]:
-    """Gives a function that takes each new line; without a terminal a line is printed for every tenth.
-
-    Args:
-        total: Prompts in all.
-        before: The lines of those that were done before.
-    """
+    """Gives a function that takes each new line; without a terminal a line is printed for every tenth."""
     count, samples = len(before), sum(line["samples"] for line in before)
     console = make_console(stderr=True)
     tenths = Tenths(console, "prompts answered")

@@ -29,12 +29,7 @@ _ANSWER = 256
 
 @dataclass
 class AnswerLength:
-    """Mean tokens of an answer, over all prompts; in chunks where the endpoint counts no tokens.
-
-    Attributes:
-        tokens: Of all samples together.
-        samples: Samples.
-    """
+    """Mean tokens of an answer, over all prompts; in chunks where the endpoint counts no tokens."""
 
     tokens: int = 0
     samples: int = 0

@@ -32,15 +32,7 @@ class FullRun:
 
 
 def decode_full(path: Path, decode: Decode, judge: Judge, seed: int, *, k: int, watch: bool) -> FullRun:
-    """Decode best-of-K in full, and keep it in a file.
-
-    Args:
-        path: The file.
-        decode: The live decoder.
-        judge: Rewards the candidates.
-        seed: Of the samples.
-        k: Candidates of each prompt.
-        watch: Whether the tokens' confidence is read along.
+    """Decode best-of-K in full, and keep it in a file; with `watch` the tokens' confidence is read along.
 
     Raises:
         ConfigError: the decoder gives another number of candidates.

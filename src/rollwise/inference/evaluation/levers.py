@@ -37,11 +37,6 @@ def where_lost(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLE
     """Whether giving up lost the winners or the choice missed them; None for runs that hold no oracle.
 
     `given_up + missed` is the baseline's oracle minus the run's accuracy.
-
-    Args:
-        run: A setting's means over seeds.
-        baseline: Those of full best-of-N.
-        resamples: For the intervals over prompts.
     """
     if run.oracle is None or baseline.oracle is None or run.begun is None or run.carried is None:
         return None
@@ -68,12 +63,7 @@ class Compounded:
 
 
 def compounded(
-    both: PolicyRun,
-    one: PolicyRun,
-    other: PolicyRun,
-    baseline: PolicyRun,
-    *,
-    resamples: int = RESAMPLES,
+    both: PolicyRun, one: PolicyRun, other: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLES
 ) -> Compounded:
     """The saving in row-forwards of two levers against the product of both (B.7), with an interval over prompts.
 

@@ -28,15 +28,7 @@ from rollwise.inference.evaluation.settings import (
 )
 from rollwise.inference.evaluation.summary import summary_of
 from rollwise.inference.evaluation.text_check import TextCheck
-from rollwise.inference.policies import (
-    WAITING,
-    FloatArray,
-    Result,
-    TokenConfidence,
-    allocate,
-    answer_key,
-    choose,
-)
+from rollwise.inference.policies import WAITING, FloatArray, Result, TokenConfidence, allocate, answer_key, choose
 from rollwise.runs.evaluation_file import FAILED
 
 REPLAYED, LIVED = "replay", "live"

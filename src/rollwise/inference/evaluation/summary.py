@@ -115,10 +115,7 @@ def _policy(
 
 
 def _why(
-    config: EvaluationConfig,
-    setting: Setting,
-    settings: Sequence[Setting],
-    summaries: Mapping[str, PolicySummary],
+    config: EvaluationConfig, setting: Setting, settings: Sequence[Setting], summaries: Mapping[str, PolicySummary]
 ) -> dict[str, Any]:
     """Where the setting loses prompts; and what it saves beyond the product of its two levers, if it has two."""
     mine, baseline = summaries[setting.name].by_prompt, summaries[BASELINE].by_prompt
@@ -195,10 +192,7 @@ def _ceiling(full: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _operating_points(
-    config: EvaluationConfig,
-    settings: Sequence[Setting],
-    summaries: Mapping[str, PolicySummary],
-    curve: BestOfCurve,
+    config: EvaluationConfig, settings: Sequence[Setting], summaries: Mapping[str, PolicySummary], curve: BestOfCurve
 ) -> list[dict[str, Any]]:
     """For each objective the point chosen among all settings with a head, and among each family's."""
     baseline = summaries[BASELINE].by_prompt

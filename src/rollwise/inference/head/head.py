@@ -217,7 +217,7 @@ def head_to_replace(out: str) -> SuccessHead | None:
     Raises:
         ConfigError: a folder, or a file of anything else, which must not be replaced.
     """
-    check_no_folder("out", out, "head.safetensors")
+    check_no_folder(out, "head.safetensors")
     if not Path(out).exists():
         return None
     try:

@@ -18,15 +18,7 @@ from rollwise.state import check_no_folder, write_atomically
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """What was written.
-
-    Attributes:
-        path: The file of lines.
-        head: The head.
-        rollouts: N rollouts.
-        scores: (N,) in their order.
-        fitted: On how many of the prompts the head was fitted, in words.
-    """
+    """What was written."""
 
     path: Path
     head: SuccessHead
@@ -52,7 +44,7 @@ def run_score(
         StateFileError: a damaged file.
     """
     path = Path(out or Path(rollouts) / "scores.jsonl")
-    check_no_folder("out", path, "scores.jsonl")
+    check_no_folder(path, "scores.jsonl")
     own, read = SuccessHead.load(head), RolloutSet.read(rollouts)
     policy, tokenizer, _ = model_of(read, model, progress=bar("warm start"))
     own.check(policy, tokenizer)

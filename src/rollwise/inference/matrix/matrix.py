@@ -27,10 +27,6 @@ from rollwise.models.identity import weights_digest
 def run_matrix(config: MatrixConfig, bar: Callable[[str], Progress]) -> list[Cell]:
     """Score every folder with every head, and write the tables; killed, the same command goes on where it was.
 
-    Args:
-        config: The command's options.
-        bar: Gives a progress bar for each kind of work.
-
     Raises:
         ConfigError: heads, rollouts and models that don't belong together, or prompts that a head was fitted on.
         StateFileError: a damaged file.

@@ -21,10 +21,6 @@ from rollwise.sampling.setting import load_model
 def run_export(config: ExportConfig, bar: Callable[[str], Progress]) -> Export:
     """Write a head into its model's vocabulary; see `export_head`.
 
-    Args:
-        config: The command's options.
-        bar: Gives a progress bar for each kind of work.
-
     Raises:
         ConfigError: no model is named, or what `export_head` refuses.
     """

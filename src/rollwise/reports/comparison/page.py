@@ -8,12 +8,7 @@ from pathlib import Path
 
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.between import between_tables
-from rollwise.reports.comparison.page_tables import (
-    runs_section,
-    starts_text,
-    table_section,
-    tables_section,
-)
+from rollwise.reports.comparison.page_tables import runs_section, starts_text, table_section, tables_section
 from rollwise.reports.comparison.panels import ComparisonFigure, Style
 from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
 from rollwise.reports.comparison.tables import all_tables, result_table, tune_table

@@ -21,14 +21,11 @@ FIGURES_FOLDER = "figures"
 def write_comparison(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write what a comparison's folder shows by now: `report.html`, `results.json`, `results.csv`, `table.md`, figures.
 
-    Works while the comparison goes on; the same runs give the same files.
+    Works while the comparison goes on; the same runs give the same files. Returns the page's path.
 
     Args:
         folder: The comparison's folder, which holds `comparison.yaml`.
         out: Where to write; the folder itself unless given.
-
-    Returns:
-        The page's path.
 
     Raises:
         ConfigError: `comparison.yaml` lacks an entry, or has a malformed one.
@@ -41,15 +38,12 @@ def write_comparison(folder: str | Path, out: str | Path | None = None) -> Path:
 def write_run_comparison(
     paths: Sequence[str | Path], out: str | Path = "comparison", *, baseline: str | None = None
 ) -> Path:
-    """Write the same for any runs, grouped by method and seed from their configs.
+    """Write the same for any runs, grouped by method and seed from their configs; the page's path.
 
     Args:
         paths: The runs' folders.
         out: The folder to write to.
         baseline: The method to compare with; `uniform` where there is one, else the first run's.
-
-    Returns:
-        The page's path.
 
     Raises:
         ConfigError: No run can be read, or there is no such baseline.

@@ -14,14 +14,11 @@ from rollwise.state import write_whole
 
 
 def write_consistency_report(path: str | Path, out: str | Path | None = None) -> Path:
-    """Write the page of a file of `rollwise consistency`.
+    """Write the page of a file of `rollwise consistency`; its path.
 
     Args:
         path: The file, such as consistency/math-adaptive.jsonl.
         out: Where to write; by default beside it, as math-adaptive.html.
-
-    Returns:
-        The page's path.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

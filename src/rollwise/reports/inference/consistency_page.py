@@ -21,14 +21,7 @@ _BINS = np.linspace(0.0, 1.0, 11)
 
 
 def render_consistency(name: str, options: Mapping[str, Any], numbers: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """The whole page.
-
-    Args:
-        name: The file's name.
-        options: Those that decided the answers.
-        numbers: The contents of the summary.
-        lines: The lines of the file.
-    """
+    """The whole page."""
     sections = [
         page_header("consistency", f"Votes: {name}", facts(options, numbers)),
         verdict_section("What came of it?", sentences(options, numbers, lines)),

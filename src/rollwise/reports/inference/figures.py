@@ -10,18 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from rollwise.reports.drawing import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    FigureSpec,
-    finish_axes,
-)
+from rollwise.reports.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION, FigureSpec, finish_axes
 
 Found = Mapping[str, Any]
 Place = Callable[[Found], Any]

@@ -19,14 +19,7 @@ def render_inference(
     tables: Sequence[Table],
     figures: Sequence[tuple[FigureSpec, Sequence[str]]],
 ) -> str:
-    """The whole page.
-
-    Args:
-        found: The contents of `evaluation.json`.
-        verdict: Sentences.
-        tables: In their order.
-        figures: Each with its panels as `<svg>` elements.
-    """
+    """The whole page."""
     sections = [_header(found), verdict_section("What it comes to", verdict), table_section(tables[0])]
     sections += [figure_section(spec, panels) for spec, panels in figures]
     sections += [table_section(table) for table in tables[1:]] + [_sources()]

@@ -19,14 +19,11 @@ FIGURES_FOLDER = "figures"
 
 
 def write_inference_report(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Write `report.html`, `table.md`, `policies.csv` and `figures/` of an evaluation.
+    """Write `report.html`, `table.md`, `policies.csv` and `figures/` of an evaluation; the page's path.
 
     Args:
         folder: The evaluation's folder.
         out: Where to write; the same folder unless given.
-
-    Returns:
-        The page's path.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

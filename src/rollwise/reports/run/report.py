@@ -23,15 +23,12 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     """Write a run's report: one HTML file that needs nothing else, and its figures as PNG and SVG.
 
     Works from the run's files alone, while the run is going or after; the same files give the same page. Files that
-    are missing and lines that can't be read are named on the page, which is made from the rest.
+    are missing and lines that can't be read are named on the page, which is made from the rest. Returns its path.
 
     Args:
         run_path: The run's folder.
         out: The page's path; `<run_path>/report.html` unless given. Figures go to `<run_path>/figures/`;
             where these can't be written, a page at another path says so and is written all the same.
-
-    Returns:
-        The page's path.
 
     Raises:
         MissingExtraError: matplotlib is not installed.

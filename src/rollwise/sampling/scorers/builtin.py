@@ -12,14 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from rollwise.answers import (
-    boxed_answer,
-    final_answer,
-    hendrycks_equal,
-    math_equal,
-    recorded_answers,
-    same_answer,
-)
+from rollwise.answers import boxed_answer, final_answer, hendrycks_equal, math_equal, recorded_answers, same_answer
 from rollwise.answers.maths import check_math
 from rollwise.errors import ConfigError
 from rollwise.sampling.scorers.programs import CODE, PROGRAMS, code_reward

@@ -208,12 +208,7 @@ SUITES: Mapping[str, Suite] = {
         reward="boxed",
     ),
     "arc-1d": Suite(
-        "ARC-1D of reasoning-gym (SEC)",
-        "",
-        puzzle,
-        ("question", "answer"),
-        template=TEMPLATES["sec"],
-        reward="boxed",
+        "ARC-1D of reasoning-gym (SEC)", "", puzzle, ("question", "answer"), template=TEMPLATES["sec"], reward="boxed"
     ),
 }
 """Name -> data set."""

@@ -207,10 +207,7 @@ def _evidence(log: RunLog, step: int, threshold: float) -> Evidence:
     np.add.at(counts, of, log.counts[here])
     scores = [np.repeat(log.levels, row) for row in counts]
     return Evidence.from_groups(
-        slots=slots.tolist(),
-        scores=scores,
-        solved=[group >= threshold for group in scores],
-        step=[step] * len(slots),
+        slots=slots.tolist(), scores=scores, solved=[group >= threshold for group in scores], step=[step] * len(slots)
     )
 
 

@@ -56,7 +56,6 @@ class BFCL(ToolTask, name="bfcl"):
         self.eval_share, self.split_seed = eval_share, split_seed
 
     def environment(self) -> BFCLEnvironment:
-        """A new environment; TRL's `environment_factory`."""
         return BFCLEnvironment()
 
     @property
@@ -78,11 +77,6 @@ class BFCL(ToolTask, name="bfcl"):
         return self._records(n, seed, held_out=False)
 
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
-        """Up to `n` held-out records, in an order that `seed` decides.
-
-        Raises:
-            ConfigError: the package is absent or of another version.
-        """
         return self._records(n, seed, held_out=True)
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
@@ -99,7 +93,6 @@ class BFCL(ToolTask, name="bfcl"):
         return [{"prompt": row["prompt"], "completion": reference_messages(row)} for row in rows]
 
     def fingerprint(self) -> dict[str, Any]:
-        """What decides the records."""
         return {
             "task": self.name,
             "package": VERSION,

@@ -131,7 +131,6 @@ class Boxes(ToolTask, name="boxes"):
         self.slips, self.eval_share = slips, eval_share
 
     def environment(self) -> BoxesEnvironment:
-        """A new environment; TRL's `environment_factory`."""
         return BoxesEnvironment()
 
     @property
@@ -145,19 +144,9 @@ class Boxes(ToolTask, name="boxes"):
         return max(self.turns) * (2 * self.orders + 2)
 
     def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
-        """Up to `n` training records; the id is all that the environment needs.
-
-        Raises:
-            ConfigError: `seed` is out of its range.
-        """
         return self._records(n, rng_for(seed, "boxes/train"), held_out=False)
 
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
-        """Up to `n` held-out records.
-
-        Raises:
-            ConfigError: `seed` is out of its range.
-        """
         return self._records(n, rng_for(seed, "boxes/eval"), held_out=True)
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
@@ -182,7 +171,6 @@ class Boxes(ToolTask, name="boxes"):
         return in_share(f"boxes|{scenario.key}", self.eval_share)
 
     def fingerprint(self) -> dict[str, Any]:
-        """What decides the demonstrations."""
         return {
             "task": self.name,
             "version": 1,  # to be raised when the same options come to give other demonstrations

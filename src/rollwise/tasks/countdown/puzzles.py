@@ -78,13 +78,7 @@ class Puzzles:
     def side(
         self, split: Literal["train", "eval"], n: int, seed: int, *, levels: Sequence[int] | None = None
     ) -> list[Item]:
-        """Up to `n` puzzles of one side of the split; see `Countdown.train_records`.
-
-        Args:
-            split: the side.
-            n: how many.
-            seed: of the draw.
-            levels: those to generate; by default `levels` to train on, `eval_levels` held out.
+        """Up to `n` puzzles of one side of the split, by default of its own levels; see `Countdown.train_records`.
 
         Raises:
             ConfigError: `n` or `seed` is out of its range.

@@ -17,13 +17,7 @@ from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.base import Task, Text, completion_text
 from rollwise.tasks.countdown.failures import classify
 from rollwise.tasks.countdown.items import Item, LevelNumber, countdown_embedding
-from rollwise.tasks.countdown.prompts import (
-    BARE,
-    STYLES,
-    longest_answer,
-    render_prompt,
-    with_tags,
-)
+from rollwise.tasks.countdown.prompts import BARE, STYLES, longest_answer, render_prompt, with_tags
 from rollwise.tasks.countdown.puzzles import Puzzles
 from rollwise.tasks.countdown.search import demonstrated, says_found
 from rollwise.tasks.seeding import rng_for

@@ -55,14 +55,9 @@ def generator(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
 
 
 def parameters_of(name: str, level: int | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A generator's parameters at a level of its curriculum; `given` ones go before those.
+    """A generator's parameters at a level of its curriculum, or its own for None; `given` ones go before those.
 
     Every attribute of the curriculum stands at the level, or at its highest where that is lower.
-
-    Args:
-        name: The generator.
-        level: From 0; None for the generator's own defaults.
-        given: Parameters by name.
 
     Raises:
         ConfigError: there is no such generator or level, or the generator refuses a parameter.

@@ -21,15 +21,7 @@ _LIMITS = Limits(seconds=10.0, memory=2048)
 
 @dataclass(frozen=True)
 class Said:
-    """An answer to an item.
-
-    Attributes:
-        name: The generator.
-        parameters: Its parameters.
-        seed: The item's.
-        recorded: The answer on record.
-        text: The answer given; None for a completion without one.
-    """
+    """An answer to an item."""
 
     name: str
     parameters: Mapping[str, Any]

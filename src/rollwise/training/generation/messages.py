@@ -56,11 +56,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What the policy is asked before prompts are chosen, the same on every rank.
-
-    Attributes:
-        questions: one for each candidate.
-    """
+    """What the policy is asked before prompts are chosen, the same on every rank."""
 
     questions: list[Question]
 

@@ -11,11 +11,7 @@ from rollwise.training.recording.script import script_config
 
 
 class Description:
-    """Writes `rewards.json`, and for a script's run `config.yaml` and `model.json`; on rank 0 alone.
-
-    Args:
-        folder: where to.
-    """
+    """Writes `rewards.json`, and for a script's run `config.yaml` and `model.json`; on rank 0 alone."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder

@@ -14,11 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class EvaluationLog:
-    """A line for each evaluation of each set, with the results of its prompts.
-
-    Args:
-        folder: where to write.
-    """
+    """A line for each evaluation of each set, with the results of its prompts."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder

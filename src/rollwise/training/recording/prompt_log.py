@@ -37,14 +37,7 @@ class PromptLog:
         self._written = {line["prompt_id"] for _, line in read_log(self.folder.prompts)}
 
     def add(self, step: int, prompt_ids: Iterable[str], pool: PromptPool, grouped_by: Sequence[str] = ()) -> None:
-        """Write those of the prompts that are new and in the pool; and the pool in numbers, where it is another.
-
-        Args:
-            step: the step they were asked for.
-            prompt_ids: their ids.
-            pool: the pool.
-            grouped_by: the columns by which the method groups prompts.
-        """
+        """Write those of the prompts that are new and in the pool; and the pool in numbers, where it is another."""
         if pool is not self._pool:
             self._pool = pool
             write_pool_facts(self.folder.path, pool_facts(pool, grouped_by))

@@ -20,12 +20,7 @@ from rollwise.training.recording.group_lines import means_and_counts, write_grou
 from rollwise.training.recording.prompt_log import PromptLog
 from rollwise.training.recording.trackers import PromptTable, ReportArtifact, takers
 
-_PHASES = {
-    "generation": "time/generation",
-    "reward": "time/reward",
-    "logprobs": "time/logprobs",
-    "update": "time/update",
-}
+_PHASES = ("generation", "reward", "logprobs", "update")
 SPENT = ("wall_s", "rollouts", "tokens", "flops")
 _TIMES = {"ask_s": "time/ask", "tell_s": "time/tell", "judge_s": "time/judging"}
 _FROM_TRAINER = {
@@ -68,12 +63,7 @@ class Recorder(TrainerCallback):
     """
 
     def __init__(
-        self,
-        folder: RunPath,
-        *,
-        evaluate_first: bool = False,
-        same_run: bool = False,
-        judgments_per_step: int = 8,
+        self, folder: RunPath, *, evaluate_first: bool = False, same_run: bool = False, judgments_per_step: int = 8
     ) -> None:
         if folder == "":  # as of a variable that is not set: it would be the present folder
             raise ConfigError("a run's folder must have a name, got ''; leave out run=... for none")
@@ -184,7 +174,7 @@ class Recorder(TrainerCallback):
         line = self._open(state.global_step)
         compute = {f"compute/{use}": n for use, n in tokens.items()}
         seconds = self._trainer.phases.take()
-        times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
+        times = {f"time/{phase}": seconds[phase] for phase in _PHASES if phase in seconds}
         times |= {column: line[name] for name, column in _TIMES.items() if name in line}
         line |= times | compute
         logged = self._trainer._metrics["train"]  # of which TRL logs means over `logging_steps`

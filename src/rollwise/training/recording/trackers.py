@@ -82,10 +82,6 @@ class ReportArtifact(TrainerCallback):
     """Writes the run's report when training ends, and logs it as an artifact.
 
     It comes before the trackers' own callbacks, which close their run.
-
-    Args:
-        trackers: names of modules, such as "wandb".
-        recorder: who writes the run's folder.
     """
 
     def __init__(self, trackers: Sequence[str], recorder: Written) -> None:

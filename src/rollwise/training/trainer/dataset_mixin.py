@@ -9,13 +9,7 @@ import numpy as np
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.training.generation.gain_mixin import GainMixin
-from rollwise.training.trainer.dataset import (
-    check_data,
-    check_prompts,
-    pool_from_dataset,
-    rows_of_pool,
-    say_groups,
-)
+from rollwise.training.trainer.dataset import check_data, check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.refusals import check_enough, check_launch, check_parts
 
 

@@ -15,11 +15,6 @@ from rollwise.tasks.tool_conversation import ToolTask
 def environment_arguments(task: Task, *, trainer: str, tokenizer: Any) -> dict[str, Any]:
     """Further arguments of the trainer: `environment_factory` for a task with tools, nothing for any other.
 
-    Args:
-        task: the task.
-        trainer: "grpo" or "rloo".
-        tokenizer: the policy's; its chat template must know tools.
-
     Raises:
         ConfigError: the trainer has no environments, or the chat template drops tool calls.
     """

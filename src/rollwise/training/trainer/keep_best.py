@@ -25,13 +25,7 @@ LINK, FILE = "best", "best.json"
 
 
 def check_score(score: str, sets: Iterable[str], generations: int) -> None:
-    """`ConfigError` unless an evaluation of these sets has the score, as "pass@1" or "eval/ood/pass@4".
-
-    Args:
-        score: its name.
-        sets: the sets' names, "" for the only one without.
-        generations: rollouts of each prompt.
-    """
+    """`ConfigError` unless an evaluation of these sets has the score, as "pass@1" or "eval/ood/pass@4"."""
     own = [*(f"pass@{k}" for k in pass_at_curve(generations, [0])), "reward"]
     known = [f"eval/{one}" for one in own] + [f"eval/{name}/{one}" for name in sets if name for one in own]
     wanted = f"eval/{score.removeprefix('eval/')}"

@@ -10,11 +10,7 @@ from torch.utils.data import Sampler
 
 
 class RowOrder(Sampler[int]):
-    """A sampler that notes the rows it gives.
-
-    Args:
-        sampler: the one whose rows it gives.
-    """
+    """A sampler that notes the rows it gives."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler

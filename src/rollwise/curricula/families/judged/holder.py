@@ -135,12 +135,6 @@ def judge_of(
 ) -> Judge:
     """A judge that predicts this: itself, or by its name.
 
-    Args:
-        predicts: what it must predict.
-        judge: a judge, or its name.
-        options: of a judge by name.
-        name: of the option, for messages.
-
     Raises:
         ConfigError: no judge, options of one that is made already, or a judge that predicts something else.
         MissingExtraError: what the judge needs is not installed.

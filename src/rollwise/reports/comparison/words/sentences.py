@@ -71,10 +71,10 @@ def interval_text(interval: Interval | None, write: str) -> str:
     return f" [{', '.join(ends)}]"
 
 
-def both_text(found: Difference, write: str = "+.3f") -> str:
+def both_text(found: Difference) -> str:
     """`t [+0.003, +0.019], bootstrap [+0.004, +0.018]`; nothing for too few seeds."""
     parts = (("t", found.t_interval), ("bootstrap", found.interval))
-    return ", ".join(f"{name}{interval_text(one, write)}" for name, one in parts if one is not None)
+    return ", ".join(f"{name}{interval_text(one, '+.3f')}" for name, one in parts if one is not None)
 
 
 def p_text(p: float) -> str:
