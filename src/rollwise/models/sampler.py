@@ -33,7 +33,18 @@ WINDOW = 8
 
 @dataclass(frozen=True, kw_only=True)
 class DrawingOptions:
-    """The options of everything that draws completions; each subclass says what they are."""
+    """The options of everything that draws completions.
+
+    Args:
+        temperature: Of the softmax.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
+        max_new_tokens: Most tokens of a completion, its end included.
+        stop: Texts with which a completion ends, besides the end of text; it counts as finished, and keeps them.
+        seed: Seed of all random numbers.
+
+    Raises:
+        ConfigError: an option is out of its range.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0

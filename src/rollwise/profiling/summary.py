@@ -65,7 +65,15 @@ class Marks(Protocol):
 
 
 class Summary:
-    """A profile's numbers."""
+    """A profile's numbers.
+
+    Args:
+        config: The options.
+        data: All N prompts.
+        groups: The S groups that were rolled out.
+        scorer: Says which rewards are solved.
+        trained_on: How many of the prompts are trained on; by default all.
+    """
 
     def __init__(
         self,

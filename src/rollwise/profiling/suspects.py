@@ -25,7 +25,16 @@ _LEAST_WITHIN = 3
 
 @dataclass(frozen=True)
 class Suspect:
-    """A prompt no rollout of which was solved, though some look answered."""
+    """A prompt no rollout of which was solved, though some look answered.
+
+    Attributes:
+        id: The prompt's.
+        kind: What is suspicious; see `MEANINGS`.
+        rollouts: How many of its rollouts show it.
+        recorded: The recorded answer.
+        text: The rollout that shows it.
+        reward: That rollout's.
+    """
 
     id: str
     kind: Kind

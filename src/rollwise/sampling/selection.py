@@ -38,7 +38,14 @@ _FORM = "write COLUMN OP VALUE with ==, !=, <, <=, >, >=, in or not in, for exam
 
 @dataclass(frozen=True)
 class Condition:
-    """One `COLUMN OP VALUE`."""
+    """One `COLUMN OP VALUE`.
+
+    Attributes:
+        text: as it was written.
+        column: a column, or a path into nested ones.
+        op: `==`, `!=`, `<`, `<=`, `>`, `>=`, `in` or `not in`.
+        values: one, or those of the list behind `in`.
+    """
 
     text: str
     column: str

@@ -34,6 +34,9 @@ class Slots:
     """A bound on the samples in flight; a request takes a slot for each of its samples.
 
     The oldest prompt is served first, so that prompts are finished one after another.
+
+    Args:
+        limit: Most samples in flight.
     """
 
     def __init__(self, limit: int) -> None:
@@ -74,7 +77,19 @@ class Slots:
 
 @dataclass
 class Desk:
-    """What all prompts share."""
+    """What all prompts share.
+
+    Attributes:
+        config: How samples are drawn.
+        rule: When to stop.
+        ask: Asks for samples.
+        extract: Finds a sample's answer.
+        slots: The bound on samples in flight.
+        log: Keeps a line of a sample or request.
+        passing: Errors that end one prompt alone.
+        most: Most samples that one request asks for; 1 as soon as the endpoint turns out to ignore n.
+        length: How long answers are.
+    """
 
     config: EndpointConfig
     rule: StoppingRule
@@ -83,7 +98,7 @@ class Desk:
     slots: Slots
     log: Callable[[Line], None]
     passing: tuple[type[Exception], ...] = ()
-    most: int = field(init=False)  # samples of a request; 1 as soon as the endpoint turns out to ignore n
+    most: int = field(init=False)
     length: AnswerLength = field(default_factory=AnswerLength)
 
     def __post_init__(self) -> None:

@@ -23,7 +23,17 @@ from rollwise.models.identity import made_by
 
 @dataclass(frozen=True)
 class Fitted:
-    """What was fitted."""
+    """What was fitted.
+
+    Attributes:
+        path: The head's file.
+        rollouts: What it was fitted on.
+        head: As it was saved.
+        fit: How good it is there.
+        positions: How many were read.
+        judged: Its verdict, or why it has none.
+        replaced: Another head, which the file held before.
+    """
 
     path: Path
     rollouts: RolloutSet
@@ -63,6 +73,10 @@ class Fitted:
 
 def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     """Fit a head and save it. What is read of the model is kept in OUT.part until then, so that a killed fit goes on.
+
+    Args:
+        config: The command's options.
+        bar: Gives a progress bar for each kind of work.
 
     Raises:
         ConfigError: rollouts or options that don't fit.

@@ -18,7 +18,15 @@ from rollwise.state import check_no_folder, write_atomically
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """What was written."""
+    """What was written.
+
+    Attributes:
+        path: The file of lines.
+        head: The head.
+        rollouts: N rollouts.
+        scores: (N,) in their order.
+        fitted: On how many of the prompts the head was fitted, in words.
+    """
 
     path: Path
     head: SuccessHead

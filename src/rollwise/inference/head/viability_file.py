@@ -19,7 +19,13 @@ def viability_path(head: str | Path) -> Path:
 
 
 def note_viability(head: str | Path, digest: str, found: Mapping[str, Any]) -> None:
-    """Write the verdict beside the head; where that can't be done it is logged, as the evaluation holds it too."""
+    """Write the verdict beside the head; where that can't be done it is logged, as the evaluation holds it too.
+
+    Args:
+        head: The head's file.
+        digest: The head's, as the file may hold another one later.
+        found: What `viability` said.
+    """
     path = viability_path(head)
     try:
         write_atomically(path, json.dumps({"head": digest, **found}, indent=1).encode())

@@ -62,6 +62,9 @@ class TokenConfidence(MostLikely):
     Its "reward states" are the single one of reward 1, so that a candidate's value is its confidence. That is no chance
     of success: policies whose thresholds are in rewards (`EarlyStop`, `Prune`) need others, `Utility` makes no sense.
     It says nothing of length.
+
+    Args:
+        k: Number of the most likely tokens to average over.
     """
 
     def read(self, hidden: torch.Tensor | None, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -154,7 +154,13 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
 
 
 def evaluation_set(dataset: Any, id_column: str, grouped_by: Sequence[str]) -> EvaluationSet | None:
-    """Ids and categories of an evaluation set's prompts; None for a stream."""
+    """Ids and categories of an evaluation set's prompts; None for a stream.
+
+    Args:
+        dataset: a `datasets.Dataset`.
+        id_column: of its ids; the prompts' content where there is none.
+        grouped_by: columns that the method groups prompts by.
+    """
     if not hasattr(dataset, "column_names") or not hasattr(dataset, "__len__"):
         return None
     ids = [str(id_) for id_ in _ids(dataset, _prompts(dataset), id_column)]
