@@ -81,6 +81,21 @@ def test_an_exception_that_a_test_wants() -> None:
     assert score("def f(): raise KeyError('x')", kind="asserts", code=code) == (1, 1, "")
 
 
+def test_an_exception_does_not_end_a_tests_loop_as_if_all_were_well() -> None:
+    """`map` ends at StopIteration, so `all` of nothing was true."""
+    program = "def f(x): return next(iter(())) if x else 0"
+    code = "assert f(0) == 0\nassert all(map(lambda x: f(x) == 2 * x, [1, 2]))"
+    assert score(program, kind="asserts", code=code)[:2] == (1, 2)
+    assert score(program, kind="asserts", code="for y in map(f, [0, 1, 2]):\n    assert y == 0")[:2] == (1, 2)
+
+
+def test_a_function_that_is_called_as_a_built_in_one() -> None:
+    """MBPP 126. Where the tests call another function of the program, built-in names are Python's own."""
+    program = "def f(a, b): return 7\ndef sum(a, b): return 6"
+    assert score(program, kind="asserts", code="assert sum(10,15) == 6\nassert sum(4,6) == 3")[:2] == (1, 2)
+    assert score(program, kind="asserts", code="assert sum([f(1, 2)]) == 7") == (1, 1, "")
+
+
 def test_where_a_program_must_not_come_to() -> None:
     """`assert False` behind a call that should raise was taken for a test of nothing: no exception passed."""
     code = "try:\n    f(1)\n    assert False\nexcept KeyError:\n    pass\n"

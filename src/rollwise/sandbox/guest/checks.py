@@ -94,10 +94,11 @@ def _gives(function: Callable[..., Any], args: list[Any], expected: Any) -> bool
 
 
 def _assertions(program: Program, tests: dict[str, Any], code: ast.Module, verdicts: Verdicts) -> None:
+    tested = _tested_built_ins(code)
     space: dict[str, Any] = {
         name: program.function(name)
         for name in program.names
-        if not hasattr(builtins, name) and not name.startswith("__")
+        if (name in tested or not hasattr(builtins, name)) and not name.startswith("__")
     }
     space |= {"__name__": "tests", "math": math}
     exec(compile(tests.get("start", ""), "start.py", "exec"), space)  # helpers that the tests use are the data's own
@@ -107,6 +108,13 @@ def _assertions(program: Program, tests: dict[str, Any], code: ast.Module, verdi
     exec(compile(code, "tests.py", "exec"), space)
     if tests["kind"] == "check":
         space["check"](space[tests["function"]])
+
+
+def _tested_built_ins(code: ast.Module) -> set[str]:
+    """The names that tests call, where all are those of built-in functions: MBPP has `assert sum(10,15) == 6`."""
+    calls = [node.func for node in ast.walk(code) if isinstance(node, ast.Call)]
+    called = {one.id for one in calls if isinstance(one, ast.Name)} - {_COUNT}
+    return called if all(hasattr(builtins, name) for name in called) else set()
 
 
 _COUNT = "__count__"  # in a class, a name without the last two would become another
