@@ -1,6 +1,7 @@
 """Programs scored by tests of each kind, with numbers worked out by hand."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -286,3 +287,10 @@ def test_an_example_of_the_output_is_not_the_program() -> None:
 def test_a_block_within_a_list_is_indented_as_its_fence() -> None:
     text = "1. Add:\n\n   ```python\n   def f(x):\n       return x\n   ```\n"
     assert program_of(text) == program_of(text, "f") == "def f(x):\n    return x\n"
+
+
+def test_a_program_is_read_in_time_by_its_length_alone() -> None:
+    """Empty lines without an end took the square of their number."""
+    began = time.process_time()
+    program_of(f"```python\n{chr(10) * 250_000}x\n```", "f")
+    assert time.process_time() - began < 10
