@@ -112,6 +112,19 @@ def test_what_follows_a_late_test_fails() -> None:
     assert found == (1, 3, "the program took more than 0.5 s")
 
 
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [("os._exit(0)", "ended its process"), ("time.sleep(9)", "took more than 2 s"), ("os.closerange(0, 99)", "ended")],
+)
+def test_a_program_that_ends_fails_the_rest_of_a_loop(end: str, reason: str) -> None:
+    """It got 2 of 3, as the loop ended with it: one that is wrong from there on gets 2 of 50."""
+    tests = {"kind": "asserts", "code": "for x in range(50):\n    assert f(x) == x"}
+    program = f"import os, time\ndef f(x):\n    return x if x < 2 else {end}"
+    passed, run, why = score_program(program, json.dumps(tests), limits=Limits(seconds=2.0))
+    assert (passed, run) == (2, 50)
+    assert reason in why
+
+
 def test_standard_input() -> None:
     """2 of 3: the number is compared by value, and the last input ends in an error."""
     program = "import sys, threading\nthreading.Thread(target=lambda: print(1 / int(sys.stdin.readline()))).start()"

@@ -19,16 +19,22 @@ class Verdicts:
     """Writes a line for each test: whether it passed, and a reason."""
 
     def __init__(self, to: IO[str]) -> None:
-        self._to, self.said = to, 0
+        self._to, self.said, self.ended = to, 0, False
 
     def say(self, passed: bool, reason: str = "") -> None:
         self.said += 1
         write_line(self._to, [passed, reason])
 
     def count(self, test: Callable[[], Any]) -> None:
-        """Run an assertion's expression. A false value or an exception fails it, and the next assertion runs."""
+        """Run an assertion's expression. A false value or an exception fails it, and the next assertion runs.
+
+        So it does where the program has ended: of a loop's assertions only those that run are counted.
+        """
         try:
             passed = bool(test())
+        except ProgramEnded as error:
+            self.ended = True
+            self.say(False, f"the program {error}")
         except Exception as error:
             self.say(False, f"raised {error!r:.200}")
         else:
@@ -43,8 +49,8 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
     """
     sources, tests = json.loads(requests.readline()), json.loads(requests.readline())
     verdicts = Verdicts(replies)
-    _end_after(settings["seconds"])
     program = Program(settings["to_program"], settings["from_program"], settings["output"] * 2**10)
+    _end_after(settings["seconds"], program)
     try:
         cases = _cases(tests) if tests["kind"] == "functional" else None
         code, count = _counted(tests["code"]) if cases is None else (ast.Module([], []), len(cases))
@@ -63,14 +69,15 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
             elif verdicts.said < count:  # they stand in a function that is not called, or behind a condition
                 verdicts.say(False, "an assertion did not run")
     except ProgramEnded as error:
-        verdicts.say(False, f"the program {error}")
+        if not verdicts.ended:
+            verdicts.say(False, f"the program {error}")
     except Exception as error:
         verdicts.say(False, f"raised {error!r:.200}")
 
 
-def _end_after(seconds: float) -> None:
+def _end_after(seconds: float, program: Program) -> None:
     def late(*_: object) -> None:
-        raise ProgramEnded(f"took more than {seconds:g} s")
+        program.end(f"took more than {seconds:g} s")
 
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
