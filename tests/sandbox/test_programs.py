@@ -125,6 +125,35 @@ def test_a_program_that_ends_fails_the_rest_of_a_loop(end: str, reason: str) -> 
     assert reason in why
 
 
+PLUS = """
+def assertion(out, exp):
+    assert out == exp
+def check(candidate):
+    for x in range(50):
+        assertion(candidate(x), 2 * x)
+    assert candidate(50) == 100
+"""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "passed"), [("1 / 0 if x == 5 else 2 * x", 50), ("1 / 0", 5), ("os._exit(0)", 5), ("0", 5)]
+)
+def test_a_program_that_crashes_on_an_input_fails_that_one(otherwise: str, passed: int) -> None:
+    """In EvalPlus's form the call is no part of an assertion: the tests ended there, and it got 5 of 6."""
+    program = f"import os\ndef f(x): return 2 * x if x < 5 else {otherwise}"
+    assert score(program, kind="check", function="f", code=PLUS)[:2] == (passed, 51)
+
+
+def test_an_exception_that_a_test_wants_is_caught_in_a_loop_too() -> None:
+    code = "for x in (1, 2):\n    try:\n        f(x)\n        ok = False\n    except KeyError:\n        ok = True\n"
+    assert score("def f(x): raise KeyError(x)", kind="asserts", code=f"{code}    assert ok") == (2, 2, "")
+    run = "import asyncio\nasync def run():\n    for x in (1, 2):\n        found.append(await f(x))\nfound = []\n"
+    assert score("async def f(x): return x", kind="asserts", code=f"{run}asyncio.run\nassert not found") == (1, 1, "")
+    raising = "def same(a, b):\n    if a != b: raise ValueError\nfor x in (1, 2, 3):\n    same(f(x), x)"
+    assert score("def f(x): return x", kind="asserts", code=raising) == (1, 1, "")
+    assert score("def f(x): return 1", kind="asserts", code=raising)[:2] == (0, 2)
+
+
 def test_standard_input() -> None:
     """2 of 3: the number is compared by value, and the last input ends in an error."""
     program = "import sys, threading\nthreading.Thread(target=lambda: print(1 / int(sys.stdin.readline()))).start()"

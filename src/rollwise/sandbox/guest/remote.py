@@ -60,9 +60,8 @@ class Program:
         except (OSError, ValueError, TypeError, RecursionError):
             self.end("ended its process, or wrote something else than a reply")
         if kind == "raised":
-            found = getattr(builtins, name, None)
-            known = isinstance(found, type) and issubclass(found, Exception)
-            raise (found if known and found is not StopIteration else RuntimeError)(text)  # it would end a test's map
+            found = getattr(builtins, name, None) if name != "StopIteration" else None  # it would end a test's map
+            raise (found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError)(text)
         if kind != wanted:
             self.end("broke the protocol")
         return content
