@@ -308,6 +308,10 @@ def test_the_reward_is_refused_without_a_sandbox(monkeypatch: pytest.MonkeyPatch
         ("", "\n", True),
         ("YES", "yes", False),
         ("1e9999999", "1", False),
+        ("11", "0011", False),  # bits, or the minutes of 9:05
+        ("0011", "0011.0", False),
+        ("0", "0.0", True),
+        ("-.5", "-0.5", True),
     ],
 )
 def test_outputs_are_compared_by_words_and_numbers(given: str, expected: str, same: bool) -> None:
