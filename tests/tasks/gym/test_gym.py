@@ -105,7 +105,7 @@ def test_a_scorer_that_executes_its_answer_is_called_in_the_sandbox(tmp_path: Pa
         ("number_sorting", "[NaN, NaN, NaN]"),
         ("number_sorting", '["nan", "nan", "nan"]'),
         ("simple_integration", "Integral({integrand}, {variable})"),
-        ("intermediate_integration", "integrate({integrand}, {variable})"),
+        ("simple_integration", "integrate({integrand}, {variable})"),
     ],
 )
 def test_what_the_packages_scorer_pays_for_without_an_answer_earns_nothing(name: str, said: str) -> None:
@@ -183,6 +183,7 @@ def test_secs_words_and_levels() -> None:
         ({"dataset": "knight_swap"}, "the items of 'knight_swap' change from process to process"),
         ({"dataset": "puzzle24"}, "scorer of 'puzzle24' pays for any four numbers that make 24; take another data set"),
         ({"dataset": "game_of_life_halting"}, "pays for any answer"),
+        ({"dataset": "intermediate_integration"}, "pays for the question as Integral"),
         ({"dataset": "coin_flip"}, "pays for 0, and for any other beginning of the right number"),
         ({"dataset": "gcd", "style": "lines"}, "style must be 'line', 'tags' or 'chat'"),
     ],

@@ -105,6 +105,7 @@ _READ_VERSION = "0.1.25"
 _PAYS_FOR = {
     "coin_flip": "0, and for any other beginning of the right number",
     "game_of_life_halting": "any answer",
+    "intermediate_integration": "the question as Integral(...), which also is the answer on record of one in seven",
     "puzzle24": "any four numbers that make 24",
 }
 _READ = frozenset(

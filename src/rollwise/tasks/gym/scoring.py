@@ -18,12 +18,7 @@ _MOST_WORKERS = 4
 # The package and sympy take 700 MiB of address space before anything is scored.
 _LIMITS = Limits(seconds=10.0, memory=2048)
 
-_UNPAID = {
-    "complex_arithmetic": "nan",
-    "number_sorting": "nan",
-    "simple_integration": "integra",
-    "intermediate_integration": "integra",
-}
+_UNPAID = {"complex_arithmetic": "nan", "number_sorting": "nan", "simple_integration": "integra"}
 """Generator -> what is in no right answer, but is paid for by its scorer: NaN, and the question as sympy writes it."""
 
 
