@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rollwise.answers import (
     final_answer,
+    math_equal,
     normalised,
     recorded_answers,
     same_answer,
@@ -190,6 +191,14 @@ def test_a_number_is_looked_for_in_a_long_text(text: str) -> None:
     whole = text * (LONG // len(text))
     with at_most(BUSY):
         assert not stands_within("-14", whole)
+
+
+@pytest.mark.parametrize("text", ["1", "\N{SUPERSCRIPT TWO}", ".", " ", "$"])
+def test_a_long_answer_is_compared_in_time_by_its_length_alone(text: str) -> None:
+    """Such as that of a division without an end; each of a step's rollouts took minutes."""
+    with at_most(BUSY):
+        assert not math_equal("5", f"1{text * LONG}x")
+        assert not math_equal("5", f"1{text * LONG}")
 
 
 OLD_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)

@@ -57,6 +57,14 @@ def test_every_form_of_file_gives_the_same_rows(tmp_path: Path) -> None:
     assert found[0].rows[3] == {**ROWS[3], "prompt": "3+3="}
 
 
+@pytest.mark.parametrize("form", ["torch", "numpy", "pandas"])
+def test_a_folder_that_was_saved_with_a_format_gives_plain_values(form: str, tmp_path: Path) -> None:
+    """A recorded answer was `tensor(4)`, so no answer was right."""
+    rows = [{"id": n, "prompt": f"{n}+{n}=", "answer": 2 * n} for n in range(3)]
+    Dataset.from_list(rows).with_format(form).save_to_disk(str(tmp_path / "folder"))
+    assert load(tmp_path / "folder").rows == rows
+
+
 def test_a_folder_of_several_splits_names_the_folder_of_one(tmp_path: Path) -> None:
     own = Dataset.from_list(ROWS)
     DatasetDict({"test": own, "validation": own}).save_to_disk(str(tmp_path / "folder"))

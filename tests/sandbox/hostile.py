@@ -37,6 +37,18 @@ while True:
     "large file": "open('/tmp/x', 'wb').write(bytes(10**8))" + RIGHT,
     "large value": "def double(x):\n    return [0] * 10**7",
     "endless iterator": "import itertools\ndef double(x):\n    return itertools.count()",
+    "memory that stays when its process ends": """
+import ctypes
+if ctypes.CDLL(None).shmget(0, ctypes.c_size_t(2**20), 0o1600) < 0:
+    raise OSError('shmget')
+"""
+    + RIGHT,
+    "messages that stay when their process ends": """
+import ctypes
+if ctypes.CDLL(None).msgget(0, 0o1600) < 0:
+    raise OSError('msgget')
+"""
+    + RIGHT,
     "writes outside": "open('FOLDER/out', 'w').write('out')" + RIGHT,
     "writes to the system": "open('/usr/lib/out', 'w').write('out')" + RIGHT,
     "reads passwords": "open('/etc/shadow').read()" + RIGHT,

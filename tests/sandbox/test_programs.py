@@ -1,6 +1,7 @@
 """Programs scored by tests of each kind, with numbers worked out by hand."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -81,6 +82,21 @@ def test_an_exception_that_a_test_wants() -> None:
     assert score("def f(): raise KeyError('x')", kind="asserts", code=code) == (1, 1, "")
 
 
+def test_an_exception_does_not_end_a_tests_loop_as_if_all_were_well() -> None:
+    """`map` ends at StopIteration, so `all` of nothing was true."""
+    program = "def f(x): return next(iter(())) if x else 0"
+    code = "assert f(0) == 0\nassert all(map(lambda x: f(x) == 2 * x, [1, 2]))"
+    assert score(program, kind="asserts", code=code)[:2] == (1, 2)
+    assert score(program, kind="asserts", code="for y in map(f, [0, 1, 2]):\n    assert y == 0")[:2] == (1, 2)
+
+
+def test_a_function_that_is_called_as_a_built_in_one() -> None:
+    """MBPP 126. Where the tests call another function of the program, built-in names are Python's own."""
+    program = "def f(a, b): return 7\ndef sum(a, b): return 6"
+    assert score(program, kind="asserts", code="assert sum(10,15) == 6\nassert sum(4,6) == 3")[:2] == (1, 2)
+    assert score(program, kind="asserts", code="assert sum([f(1, 2)]) == 7") == (1, 1, "")
+
+
 def test_where_a_program_must_not_come_to() -> None:
     """`assert False` behind a call that should raise was taken for a test of nothing: no exception passed."""
     code = "try:\n    f(1)\n    assert False\nexcept KeyError:\n    pass\n"
@@ -94,6 +110,48 @@ def test_what_follows_a_late_test_fails() -> None:
     program = "def f(x):\n    while x: pass\n    return 0"
     found = score_program(program, json.dumps({"kind": "asserts", "code": code}), limits=Limits(seconds=0.5))
     assert found == (1, 3, "the program took more than 0.5 s")
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [("os._exit(0)", "ended its process"), ("time.sleep(9)", "took more than 2 s"), ("os.closerange(0, 99)", "ended")],
+)
+def test_a_program_that_ends_fails_the_rest_of_a_loop(end: str, reason: str) -> None:
+    """It got 2 of 3, as the loop ended with it: one that is wrong from there on gets 2 of 50."""
+    tests = {"kind": "asserts", "code": "for x in range(50):\n    assert f(x) == x"}
+    program = f"import os, time\ndef f(x):\n    return x if x < 2 else {end}"
+    passed, run, why = score_program(program, json.dumps(tests), limits=Limits(seconds=2.0))
+    assert (passed, run) == (2, 50)
+    assert reason in why
+
+
+PLUS = """
+def assertion(out, exp):
+    assert out == exp
+def check(candidate):
+    for x in range(50):
+        assertion(candidate(x), 2 * x)
+    assert candidate(50) == 100
+"""
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "passed"), [("1 / 0 if x == 5 else 2 * x", 50), ("1 / 0", 5), ("os._exit(0)", 5), ("0", 5)]
+)
+def test_a_program_that_crashes_on_an_input_fails_that_one(otherwise: str, passed: int) -> None:
+    """In EvalPlus's form the call is no part of an assertion: the tests ended there, and it got 5 of 6."""
+    program = f"import os\ndef f(x): return 2 * x if x < 5 else {otherwise}"
+    assert score(program, kind="check", function="f", code=PLUS)[:2] == (passed, 51)
+
+
+def test_an_exception_that_a_test_wants_is_caught_in_a_loop_too() -> None:
+    code = "for x in (1, 2):\n    try:\n        f(x)\n        ok = False\n    except KeyError:\n        ok = True\n"
+    assert score("def f(x): raise KeyError(x)", kind="asserts", code=f"{code}    assert ok") == (2, 2, "")
+    run = "import asyncio\nasync def run():\n    for x in (1, 2):\n        found.append(await f(x))\nfound = []\n"
+    assert score("async def f(x): return x", kind="asserts", code=f"{run}asyncio.run\nassert not found") == (1, 1, "")
+    raising = "def same(a, b):\n    if a != b: raise ValueError\nfor x in (1, 2, 3):\n    same(f(x), x)"
+    assert score("def f(x): return x", kind="asserts", code=raising) == (1, 1, "")
+    assert score("def f(x): return 1", kind="asserts", code=raising)[:2] == (0, 2)
 
 
 def test_standard_input() -> None:
@@ -250,6 +308,10 @@ def test_the_reward_is_refused_without_a_sandbox(monkeypatch: pytest.MonkeyPatch
         ("", "\n", True),
         ("YES", "yes", False),
         ("1e9999999", "1", False),
+        ("11", "0011", False),  # bits, or the minutes of 9:05
+        ("0011", "0011.0", False),
+        ("0", "0.0", True),
+        ("-.5", "-0.5", True),
     ],
 )
 def test_outputs_are_compared_by_words_and_numbers(given: str, expected: str, same: bool) -> None:
@@ -271,3 +333,10 @@ def test_an_example_of_the_output_is_not_the_program() -> None:
 def test_a_block_within_a_list_is_indented_as_its_fence() -> None:
     text = "1. Add:\n\n   ```python\n   def f(x):\n       return x\n   ```\n"
     assert program_of(text) == program_of(text, "f") == "def f(x):\n    return x\n"
+
+
+def test_a_program_is_read_in_time_by_its_length_alone() -> None:
+    """Empty lines without an end took the square of their number."""
+    began = time.process_time()
+    program_of(f"```python\n{chr(10) * 250_000}x\n```", "f")
+    assert time.process_time() - began < 10

@@ -30,10 +30,10 @@ _LONGEST = 500
 
 _WHOLE = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+|[-+]?\d+")
 _WORDS = re.compile(r"[^\W\d_]{2,}(?:[\s'-]+[^\W\d_]+)*")
-_SCIENTIFIC = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))[eE]([-+]?\d{1,4})")
+_SCIENTIFIC = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+))[eE]([-+]?\d{1,4})")
 _RAISED, _LOWERED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+"), re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋ₙ]+")
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+-n" * 2)
-_FRACTION = re.compile(r"(\d+)\u2044(\d+)")
+_FRACTION = re.compile(r"(?<!\d)(\d+)\u2044(\d+)")
 _MIXED = re.compile(r"([-+]?\d+)\s+(\d+)/(\d+)")
 _ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[a-zA-Z]))")
 _SIGNS = {"∞": r"\infty ", "°": r"^\circ", "·": r"\cdot ", "⋅": r"\cdot ", "\u2212": "-"}
@@ -41,7 +41,7 @@ _CHOICE = re.compile(  # "B)", "B) Paris", and \textbf{(B)}\ 12
     r"(?:\\(?:text(?:bf|rm)?|math(?:bf|rm)|mbox)\s*\{)?\(?([A-Z])[).:](?:(?:[\s~}]|\\[ ,;])+\S.*)?", re.DOTALL
 )
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
-_AROUND = re.compile(r"^(?:\\?[$€£¥]|\s)+|[\\$€£¥.\s]+$")
+_AROUND = re.compile(r"^(?:\\?[$€£¥]|\s)+|(?<![\\$€£¥.\s])[\\$€£¥.\s]+$")
 _THOUSANDS = re.compile(r"(?<=\d)(?:,?\\!|\\,|[\u00a0\u2009\u202f])(?=\d{3}(?!\d))")
 _BASED = re.compile(r"([\dA-Fa-f]+)_\{?(\d+)\}?")
 _MISSING = 'comparing answers as mathematics needs math-verify; pip install "rollwise[math]"'

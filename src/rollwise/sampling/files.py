@@ -150,7 +150,7 @@ def _one_split(found: Any, source: str, before_split: str) -> list[Row]:
                 f"{source!r} has the splits {', '.join(splits)}; name one: {source}{before_split}{splits[0]}"
             )
         found = found["train" if "train" in splits else splits[0]]
-    return [dict(row) for row in found]
+    return [dict(row) for row in found.with_format(None)]  # one that was saved with it makes tensors of numbers
 
 
 _READERS: dict[str, Callable[[Path], list[Row]]] = {

@@ -14,7 +14,7 @@ from rollwise.sandbox import check_sandbox
 from rollwise.tasks import Task, make_task
 from rollwise.tasks.gym import generators, items
 from rollwise.tasks.gym.items import Items
-from rollwise.tasks.gym.scoring import _checked
+from rollwise.tasks.gym.scoring import Said, _checked, scores
 from rollwise.tasks.gym.task import ReasoningGym
 
 pytest.importorskip("reasoning_gym", reason="reasoning-gym is not installed")
@@ -98,6 +98,23 @@ def test_a_scorer_that_executes_its_answer_is_called_in_the_sandbox(tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("complex_arithmetic", "nan"),
+        ("number_sorting", "[NaN, NaN, NaN]"),
+        ("number_sorting", '["nan", "nan", "nan"]'),
+        ("simple_integration", "Integral({integrand}, {variable})"),
+        ("simple_integration", "integrate({integrand}, {variable})"),
+    ],
+)
+def test_what_the_packages_scorer_pays_for_without_an_answer_earns_nothing(name: str, said: str) -> None:
+    parameters = {"min_numbers": 3, "max_numbers": 3} if name == "number_sorting" else {}
+    entry = generators.generator(name, parameters, 1)[0]
+    text = said.format(**entry["metadata"]) if "{" in said else said
+    assert scores([Said(name, parameters, 1, str(entry["answer"]), text)]) == [0.0]
+
+
 def test_without_a_sandbox_such_data_sets_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> None:
         raise ConfigError("there is none here")
@@ -166,6 +183,8 @@ def test_secs_words_and_levels() -> None:
         ({"dataset": "knight_swap"}, "the items of 'knight_swap' change from process to process"),
         ({"dataset": "puzzle24"}, "scorer of 'puzzle24' pays for any four numbers that make 24; take another data set"),
         ({"dataset": "game_of_life_halting"}, "pays for any answer"),
+        ({"dataset": "intermediate_integration"}, "pays for the question as Integral"),
+        ({"dataset": "coin_flip"}, "pays for 0, and for any other beginning of the right number"),
         ({"dataset": "gcd", "style": "lines"}, "style must be 'line', 'tags' or 'chat'"),
     ],
 )

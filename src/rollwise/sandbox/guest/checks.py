@@ -19,7 +19,7 @@ class Verdicts:
     """Writes a line for each test: whether it passed, and a reason."""
 
     def __init__(self, to: IO[str]) -> None:
-        self._to, self.said = to, 0
+        self._to, self.said, self.ended = to, 0, False
 
     def say(self, passed: bool, reason: str = "") -> None:
         self.said += 1
@@ -27,12 +27,25 @@ class Verdicts:
 
     def count(self, test: Callable[[], Any]) -> None:
         """Run an assertion's expression. A false value or an exception fails it, and the next assertion runs."""
-        try:
+
+        def counted() -> None:
             passed = bool(test())
+            self.say(passed, "" if passed else "a test failed")
+
+        self.run(counted)
+
+    def run(self, work: Callable[[], Any]) -> None:
+        """Do what tests do, and go on. An exception is a test that failed, also where the program has ended.
+
+        So the rest of a loop is counted: its assertions are, as often as they run.
+        """
+        try:
+            work()
+        except ProgramEnded as error:
+            self.ended = True
+            self.say(False, f"the program {error}")
         except Exception as error:
             self.say(False, f"raised {error!r:.200}")
-        else:
-            self.say(passed, "" if passed else "a test failed")
 
 
 def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
@@ -43,8 +56,8 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
     """
     sources, tests = json.loads(requests.readline()), json.loads(requests.readline())
     verdicts = Verdicts(replies)
-    _end_after(settings["seconds"])
     program = Program(settings["to_program"], settings["from_program"], settings["output"] * 2**10)
+    _end_after(settings["seconds"], program)
     try:
         cases = _cases(tests) if tests["kind"] == "functional" else None
         code, count = _counted(tests["code"]) if cases is None else (ast.Module([], []), len(cases))
@@ -59,18 +72,20 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
         else:
             _assertions(program, tests, code, verdicts)
             if not count:  # it raises by itself: one test, which got to its end
-                verdicts.say(True)
+                if not verdicts.said:
+                    verdicts.say(True)
             elif verdicts.said < count:  # they stand in a function that is not called, or behind a condition
                 verdicts.say(False, "an assertion did not run")
     except ProgramEnded as error:
-        verdicts.say(False, f"the program {error}")
+        if not verdicts.ended:
+            verdicts.say(False, f"the program {error}")
     except Exception as error:
         verdicts.say(False, f"raised {error!r:.200}")
 
 
-def _end_after(seconds: float) -> None:
+def _end_after(seconds: float, program: Program) -> None:
     def late(*_: object) -> None:
-        raise ProgramEnded(f"took more than {seconds:g} s")
+        program.end(f"took more than {seconds:g} s")
 
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -94,14 +109,15 @@ def _gives(function: Callable[..., Any], args: list[Any], expected: Any) -> bool
 
 
 def _assertions(program: Program, tests: dict[str, Any], code: ast.Module, verdicts: Verdicts) -> None:
+    tested = _tested_built_ins(code)
     space: dict[str, Any] = {
         name: program.function(name)
         for name in program.names
-        if not hasattr(builtins, name) and not name.startswith("__")
+        if (name in tested or not hasattr(builtins, name)) and not name.startswith("__")
     }
     space |= {"__name__": "tests", "math": math}
     exec(compile(tests.get("start", ""), "start.py", "exec"), space)  # helpers that the tests use are the data's own
-    space[_COUNT] = verdicts.count
+    space |= {_COUNT: verdicts.count, _RUN: verdicts.run}
     if (name := tests.get("function")) is not None:
         space[name] = program.function(name)
     exec(compile(code, "tests.py", "exec"), space)
@@ -109,7 +125,15 @@ def _assertions(program: Program, tests: dict[str, Any], code: ast.Module, verdi
         space["check"](space[tests["function"]])
 
 
-_COUNT = "__count__"  # in a class, a name without the last two would become another
+def _tested_built_ins(code: ast.Module) -> set[str]:
+    """The names that tests call, where all are those of built-in functions: MBPP has `assert sum(10,15) == 6`."""
+    calls = [node.func for node in ast.walk(code) if isinstance(node, ast.Call)]
+    called = {one.id for one in calls if isinstance(one, ast.Name)} - {_COUNT, _RUN}
+    return called if all(hasattr(builtins, name) for name in called) else set()
+
+
+_COUNT, _RUN = "__count__", "__run__"  # in a class, a name without the last two would become another
+_LOOPS, _CATCHES = {ast.For, ast.While}, {ast.Try, ast.With, ast.AsyncFunctionDef}  # no await in a lambda
 
 
 def _counted(source: str) -> tuple[ast.Module, int]:
@@ -122,16 +146,37 @@ def _counted(source: str) -> tuple[ast.Module, int]:
 class _Counter(ast.NodeTransformer):
     """`assert x` becomes a call that counts. `assert True`, which HumanEval has often, would be a test for nothing.
 
+    A call that is a statement of a loop, as in EvalPlus's `assertion(candidate(*inp), exp, 0)`, becomes one after which
+    the loop goes on, unless an exception of it is caught there.
+
     `assert False` stays: it stands where a program must not come to, and ends the tests.
     """
 
     assertions = 0
+    _around: frozenset[type[ast.AST]] = frozenset()
+    """What a node stands in, within its function."""
+
+    def visit(self, node: ast.AST) -> Any:
+        before = self._around
+        self._around = frozenset() if isinstance(node, ast.FunctionDef) else before | {type(node)}
+        found = super().visit(node)
+        self._around = before
+        return found
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         if isinstance(node.test, ast.Constant):
             return ast.copy_location(ast.Pass(), node) if node.test.value else node
         self.assertions += 1
-        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        test = ast.Lambda(args=nothing, body=node.test)
-        call = ast.Call(func=ast.Name(id=_COUNT, ctx=ast.Load()), args=[test], keywords=[])
-        return ast.copy_location(ast.Expr(value=call), node)
+        return _called(_COUNT, node, node.test)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        goes_on = self._around & _LOOPS and not self._around & _CATCHES
+        return _called(_RUN, node, node.value) if goes_on and isinstance(node.value, ast.Call) else node
+
+
+def _called(name: str, node: ast.stmt, value: ast.expr) -> ast.stmt:
+    """In place of `node`, a call of this name with what computes `value`."""
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    work = ast.Lambda(args=nothing, body=value)
+    call = ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=[work], keywords=[])
+    return ast.copy_location(ast.Expr(value=call), node)

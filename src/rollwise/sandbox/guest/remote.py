@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 from .lines import write_line
 from .plain import from_plain, to_plain
@@ -16,11 +16,17 @@ class ProgramEnded(BaseException):
 
 
 class Program:
-    """The pipes to the program. `names` are its functions and classes."""
+    """The pipes to the program. `names` are its functions and classes, `ended` says why it can't be called any more."""
 
     def __init__(self, requests: int, replies: int, most: int) -> None:
         self._requests, self._replies, self._most = os.fdopen(requests, "w"), os.fdopen(replies), most
         self.names: list[str] = []
+        self.ended = ""
+
+    def end(self, reason: str) -> NoReturn:
+        """Raise `ProgramEnded`, now and at each further call."""
+        self.ended = reason
+        raise ProgramEnded(reason)
 
     def load(self, sources: list[str]) -> None:
         """Run the sources in one module.
@@ -31,9 +37,9 @@ class Program:
         try:
             names = self._exchange(sources, "names")
         except Exception as error:
-            raise ProgramEnded(f"can't be loaded: {error!r:.200}") from None
+            self.end(f"can't be loaded: {error!r:.200}")
         if not isinstance(names, list):
-            raise ProgramEnded("broke the protocol")
+            self.end("broke the protocol")
         self.names = [name for name in names if isinstance(name, str)]
 
     def ask(self, what: str, target: str | int, *rest: Any) -> Any:
@@ -42,6 +48,8 @@ class Program:
         return from_plain(self._exchange([what, target, *sent], "value"), self._object)
 
     def _exchange(self, request: list[Any], wanted: str) -> Any:
+        if self.ended:
+            raise ProgramEnded(self.ended)
         try:
             write_line(self._requests, request)
             kind, *rest = json.loads(self._replies.readline(self._most))
@@ -50,12 +58,12 @@ class Program:
             else:
                 (content,) = rest
         except (OSError, ValueError, TypeError, RecursionError):
-            raise ProgramEnded("ended its process, or wrote something else than a reply") from None
+            self.end("ended its process, or wrote something else than a reply")
         if kind == "raised":
-            found = getattr(builtins, name, None)
+            found = getattr(builtins, name, None) if name != "StopIteration" else None  # it would end a test's map
             raise (found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError)(text)
         if kind != wanted:
-            raise ProgramEnded("broke the protocol")
+            self.end("broke the protocol")
         return content
 
     def _object(self, number: int) -> Remote:

@@ -31,7 +31,8 @@ def program_of(text: str, function: str = "") -> str:
 
 def defines(program: str, function: str) -> bool:
     """Whether a program has a function or class of this name."""
-    return re.search(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(function)}\b", program, re.MULTILINE) is not None
+    head = rf"^[^\S\n]*(?:async\s+)?(?:def|class)\s+{re.escape(function)}\b"
+    return re.search(head, program, re.MULTILINE) is not None
 
 
 def continued(start: str, text: str) -> str:

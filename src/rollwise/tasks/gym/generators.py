@@ -102,7 +102,12 @@ def scores_by_comparison(name: str) -> bool:
 # Found by making twelve items of each generator in two processes. The sandbox has PYTHONHASHSEED=0, too.
 _BY_HASHES = frozenset({"isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder"})
 _READ_VERSION = "0.1.25"
-_PAYS_FOR = {"game_of_life_halting": "any answer", "puzzle24": "any four numbers that make 24"}
+_PAYS_FOR = {
+    "coin_flip": "0, and for any other beginning of the right number",
+    "game_of_life_halting": "any answer",
+    "intermediate_integration": "the question as Integral(...), which also is the answer on record of one in seven",
+    "puzzle24": "any four numbers that make 24",
+}
 _READ = frozenset(
     {
         "ab",

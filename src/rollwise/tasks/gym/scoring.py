@@ -18,6 +18,9 @@ _MOST_WORKERS = 4
 # The package and sympy take 700 MiB of address space before anything is scored.
 _LIMITS = Limits(seconds=10.0, memory=2048)
 
+_UNPAID = {"complex_arithmetic": "nan", "number_sorting": "nan", "simple_integration": "integra"}
+"""Generator -> what is in no right answer, but is paid for by its scorer: NaN, and the question as sympy writes it."""
+
 
 @dataclass(frozen=True)
 class Said:
@@ -45,7 +48,7 @@ def check_scorers(names: Sequence[str]) -> None:
 
 
 def scores(answers: Sequence[Said]) -> list[float]:
-    """The reward of each answer in [0, 1]; 0 without one, and where the scorer failed or took too long.
+    """The reward of each answer in [0, 1]; 0 without one, for one of `_UNPAID`, and where the scorer failed.
 
     Raises:
         ConfigError: a scorer needs a sandbox, and there is none.
@@ -53,7 +56,8 @@ def scores(answers: Sequence[Said]) -> list[float]:
     found = [0.0] * len(answers)
     apart = []
     for at, said in enumerate(answers):
-        if said.text is None:
+        wrong = _UNPAID.get(said.name)
+        if said.text is None or (wrong is not None and wrong in said.text.lower()):
             continue
         if scores_by_comparison(said.name):
             entry = {"answer": said.recorded, "metadata": {}}
