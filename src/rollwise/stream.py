@@ -95,7 +95,7 @@ class PromptStream:
             fresh = self._more(len(gone))
             live = {**{id_: i for id_, i in self._live.items() if id_ not in gone}, **fresh}
             kept = curriculum.pool.minus(gone) if gone else curriculum.pool
-            report = curriculum.rebind(kept.plus(self._build(fresh.values())) if fresh else kept)
+            report = curriculum.rebind(self._joined(kept, self._build(fresh.values()), live) if fresh else kept)
         except BaseException:
             self.position = position
             raise
@@ -144,6 +144,11 @@ class PromptStream:
             position += 1
         self.position = position
         return fresh
+
+    def _joined(self, kept: PromptPool, fresh: PromptPool, live: Mapping[str, int]) -> PromptPool:
+        """The pool of the `live` items, with the columns that `pool` gives it after a resume."""
+        kinds = [{name: column.dtype for name, column in part.columns.items()} for part in (kept, fresh)]
+        return kept.plus(fresh) if kinds[0] == kinds[1] else self._build(live.values())
 
     def _build(self, numbers: Iterable[int]) -> PromptPool:
         made = (self.make(stream_generator(self.seed, f"item:{number}"), number) for number in numbers)

@@ -79,6 +79,21 @@ def test_a_stream_resumes_with_its_pool() -> None:
     assert resumed.pool.ids == curriculum.pool.ids
 
 
+def test_a_column_that_one_item_lacked_is_back_when_it_is_gone_as_after_a_resume() -> None:
+    def some(rng: np.random.Generator, number: int) -> dict[str, object]:
+        return {"id": f"p{number}", **({} if number == 4 else {"category": "c", "level": number})}
+
+    stream = rw.PromptStream(some, size=4)
+    curriculum = rw.Uniform(stream.pool(), seed=0)
+    for gone, columns in (("p0", []), ("p1", []), ("p4", ["category", "level"])):
+        stream.renew(curriculum, retire=[gone])
+        again = rw.PromptStream(some, size=4)
+        again.load_state_dict(json.loads(json.dumps(stream.state_dict())))
+        for pool in (curriculum.pool, again.pool()):
+            assert sorted(pool.columns) == columns
+        assert curriculum.pool.ids == again.pool().ids
+
+
 def test_an_exhausted_source_is_said_and_changes_nothing() -> None:
     poor = rw.PromptStream(coin, seed=0, size=3)
     with pytest.raises(rw.PoolError, match="2 distinct"):

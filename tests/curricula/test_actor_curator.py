@@ -64,6 +64,16 @@ def test_vectors_of_another_length_begin_anew(hidden: int) -> None:
     assert len(after.ask(2)) == 1
 
 
+def test_vectors_of_another_length_have_the_features_of_the_next_resume_too() -> None:
+    one, two, three = (
+        made(rw.PromptPool(ids=["a", "b"], columns={"embedding": [[0.0] * n, [1.0] * n]}), hidden=4, seed=seed)
+        for seed, n in ((0, 1), (1, 3), (2, 3))
+    )
+    two.load_state_dict(one.state_dict())
+    three.load_state_dict(two.state_dict())
+    assert three.features(slice(None)).tolist() == two.features(slice(None)).tolist()
+
+
 def test_a_hidden_layer_learns_what_is_not_linear() -> None:
     """The prompts in the middle gain, those at both ends lose: no direction says so."""
     places = np.linspace(-1.0, 1.0, 64)

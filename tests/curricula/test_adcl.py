@@ -172,6 +172,13 @@ def test_a_resume_within_a_chunk_goes_on_in_its_order() -> None:
         assert train(straight, 3) == train(resumed, 3)
 
 
+def test_a_prompt_that_joins_is_estimated_with_the_last_chunk_however_easy_it_is_given() -> None:
+    adcl = rw.ADCL(pool_of([0.1, 0.2, 0.3, 0.4]), chunks=2, difficulty="column", rails=None)
+    assert [train(adcl, 1) for _ in range(2)] == [["p0"], ["p1"]]
+    adcl.rebind(pool_of([0.1, 0.2, 0.3, 0.4, 0.0]))
+    assert sorted(measure(adcl, lambda x: skill(x, 0))) == ["p2", "p3", "p4"]
+
+
 def test_bad_options_are_named() -> None:
     with pytest.raises(rw.ConfigError, match="chunks"):
         rw.ADCL(chunks=0)

@@ -217,5 +217,5 @@ class ActorCurator(
         if all(same):  # else of vectors of another length: it begins anew
             for name, array in kept.items():
                 setattr(self, name, array)
-            self._set_features()
+        self._set_features()  # by the saved seed, which goes on in any case
         super().load_own_state(state, added)

@@ -214,6 +214,6 @@ class ADCL(
             chunk[:], self.columns["turns"][:], self.changed, self.begun = _NONE, 0, set(), _NONE
             self._partition()
             return
-        chunk[added] = self.chunks - 1
+        chunk[added], self.columns["estimated"][added] = self.chunks - 1, _NONE
         order = self._sorted(np.arange(len(chunk)))
         self.place[order[np.argsort(chunk[order], kind="stable")]] = np.arange(len(chunk), 0, -1, dtype=np.uint32)

@@ -129,6 +129,12 @@ def test_a_strict_load_refuses_another_value(name: str, option: str) -> None:
     rw.make_curriculum(name, **{**base, **given}).bind(pool())
 
 
+def test_an_option_that_is_none_and_not_the_default_is_named() -> None:
+    saved = rw.DOTS(pool(), reference_set=None)
+    with pytest.raises(rw.StateError, match=r"\{'reference_set': \(None, 'not given'\)\}"):
+        rw.DOTS(pool()).load_state_dict(json.loads(json.dumps(saved.state_dict())))
+
+
 def test_every_option_is_described() -> None:
     found = {(name, option): options_of(METHODS[name])[option] for name, option in CASES}
     assert [case for case, option in found.items() if not option.help] == []  # lines in docstrings' Args

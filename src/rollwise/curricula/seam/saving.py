@@ -36,7 +36,8 @@ def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict:
     ours, theirs = (_as_named_now(of) for of in (json_safe(options), state.get("options")))
     if strict and ours != theirs:
         theirs = theirs if isinstance(theirs, Mapping) else {}
-        differ = {k: (theirs.get(k), ours.get(k)) for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)}
+        pairs = {k: (theirs.get(k, "not given"), ours.get(k, "not given")) for k in {*ours, *theirs}}
+        differ = {k: (saved, now) for k, (saved, now) in pairs.items() if saved != now}
         raise StateError(
             f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
             "load_state_dict(state, strict=False) to go on with the present ones"
