@@ -94,14 +94,15 @@ def draw_trend(
 
 def draw_stack(ax: Axes, x: FloatArray, parts: FloatArray, *, labels: Sequence[str], colors: Sequence[str]) -> None:
     """Smoothed (S, K) parts stacked over x (S,), the first at the bottom; bars where there are few points."""
+    smooth = moving_mean(parts, smoothing_window(len(x)))
     if len(x) <= FEW_POINTS:
         width = 0.8 * float(np.diff(x).min(initial=np.inf)) if len(x) > 1 else 0.8
         bottom = np.zeros(len(x))
-        for part, label, color in zip(parts.T, labels, colors, strict=True):
+        for part, label, color in zip(smooth.T, labels, colors, strict=True):
             ax.bar(x, part, width, bottom=bottom, color=color, label=label)
             bottom += part
         return
-    x, smooth = thin_evenly(x, moving_mean(parts, smoothing_window(len(x))))
+    x, smooth = thin_evenly(x, smooth)
     ax.stackplot(x, smooth.T, labels=list(labels), colors=list(colors), linewidth=0.6, edgecolor=PAPER)
     ax.set_xlim(x[0], x[-1])
 
