@@ -95,6 +95,7 @@ def test_what_was_measured_is_counted_apart(make_run: Callable[..., Path]) -> No
     rows = {row.label: row for row in headlines(run, digest)}
     assert rows["probe rollouts"].value == "30"
     assert rows["probe rollouts"].note == "25.0 % of all rollouts, to measure or screen 3 groups"
+    assert rows["rollout groups"].note == "to train on, counted in rollouts.jsonl"
 
 
 def test_groups_survive_missing_and_odd_values() -> None:

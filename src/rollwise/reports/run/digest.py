@@ -154,7 +154,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
         if np.isfinite(total := last_known(run.column(key))):
             rows.append(Headline(label, f"{total:{form}}", note))
     if digest.groups:
-        rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
+        rows.append(Headline("rollout groups", f"{digest.groups:,}", "to train on, counted in rollouts.jsonl"))
         rows.append(_solved(digest.table.rule))
     rows += _probes(run, digest)
     rows += _clock(run)
