@@ -68,10 +68,7 @@ def size_panels(
 
     def histogram(ax: Axes) -> None:
         for name, found in sizes.items():
-            x, counts = np.array(found.histogram, dtype=np.float64).T
-            ax.plot(
-                x, counts / counts.sum(), color=styles[name][0], linestyle=styles[name][1], label=legend_label(name)
-            )
+            ax.plot(*found.shares, color=styles[name][0], linestyle=styles[name][1], label=legend_label(name))
         finish_axes(ax, "rollouts of a group", "share of groups", legend=True)
 
     def means(ax: Axes, part: str) -> None:
