@@ -185,7 +185,8 @@ def _ends(run: RunData) -> list[Headline]:
     """The scores of the larger evaluation after the last step."""
     parts = ["eval/", *(f"eval/{name}/" for name in set_columns(run))]
     prompts, each = (run.config.get(f"{of}_end") for of in ("eval_prompts", "num_generations"))
-    note = f"after the last step, on {prompts} prompts x {each} rollouts" if prompts and each else "after the last step"
+    sized = f", on up to {prompts} prompts{' of each set' * (len(parts) > 1)} x {each} rollouts"
+    note = "after the last step" + (sized if prompts and each else "")
     return [
         Headline(f"{column.removeprefix(END)} at the end", f"{finite(run.column(column))[-1]:.3f}", note)
         for part in parts
