@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,8 @@ WIDE = 4.4
 # What an x axis counts, so that its ticks are whole numbers; of some there are thousands.
 MANY = ("generated tokens", "rollouts", "FLOPs")
 COUNTED = ("training step", "training steps", "times asked", *MANY)
+# Ends of lines would break a legend, and a file of SVG with any other of these can't be opened.
+_NOT_IN_XML = re.compile("[\x00-\x1f\ufffe\uffff]")
 # A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
 HEAT_LEVELS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.18, 0.25, 0.4)
 HEAT_OPACITIES = (0.04, 0.12, 0.23, 0.36, 0.5, 0.66, 0.83, 1.0)
@@ -176,6 +179,6 @@ def from_zero(ax: Axes, values: FloatArray) -> None:
 
 def legend_label(name: str, longest: int = LONGEST_LABEL) -> str:
     """A name of the user's as matplotlib shows it in a legend, cut where it is long; half a surrogate pair is `?`."""
-    name = name.encode("utf-8", errors="replace").decode()
+    name = _NOT_IN_XML.sub(" ", name.encode("utf-8", errors="replace").decode())
     name = name if len(name) <= longest else name[: longest - 1] + "…"
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"
