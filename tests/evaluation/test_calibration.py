@@ -82,6 +82,14 @@ def test_expected_contrast_ranks_as_the_chance_of_a_mixed_group(rollouts: int) -
     assert spearman_correlation(expected_contrast(p).round(9), chance.round(9)) == pytest.approx(1)
 
 
+def test_beliefs_as_near_to_one_half_tie() -> None:
+    """As after 8 rollouts with a prior of (1, 1): 0.2 (1 - 0.2) and 0.8 (1 - 0.8) differ by their rounding."""
+    assert 0.2 * (1 - 0.2) != 0.8 * (1 - 0.8)
+    p = np.arange(1, 10) / 10
+    assert expected_contrast(p).tolist() == expected_contrast(p[::-1]).tolist()
+    assert roc_auc(expected_contrast([0.2, 0.8]), [True, False]) == 0.5
+
+
 @pytest.mark.parametrize(
     ("predicted", "outcome", "said"),
     [([1.5], [0.5], "predicted"), ([0.5], [-0.1], "outcome"), ([math.nan], [0.5], "predicted"), ([0.5], [], r"\(M,\)")],

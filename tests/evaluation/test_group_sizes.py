@@ -17,6 +17,8 @@ from rollwise.evaluation.sizes import GroupSizes, group_sizes, join_sizes, sizes
 from rollwise.reports.comparison.figures_signals import sizes_figure
 from rollwise.reports.comparison.page_figures import page_figures
 from rollwise.reports.comparison.report import compare_set
+from rollwise.reports.drawing import FigureSpec
+from rollwise.reports.figure_files import draw_figure
 from rollwise.reports.run.figures_belief import sizes_figure as run_figure
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.group_table import group_table
@@ -24,7 +26,7 @@ from rollwise.runs.reading import read_run
 from rollwise.runs.solved import SolvedRule
 from rollwise.simulation import make_world, simulate
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.curves import draw_curves
+from rollwise.simulation.curves import draw_curves, size_panels
 from rollwise.simulation.log import method_sizes, sizes_of_log, summary
 from rollwise.simulation.runs import run_all
 from rollwise.simulation.table import aggregate, make_table, write_results
@@ -61,6 +63,30 @@ def test_sizes_of_a_run() -> None:
     assert two is not None
     assert (two.histogram, two.mean) == (((2, 4), (3, 2), (4, 2)), found.mean)
     np.testing.assert_array_equal(two.realised.means, found.realised.means)
+
+
+def test_sizes_that_no_group_has_are_no_part_of_a_line() -> None:
+    """Of groups of 2 and 5 rollouts a line from one to the other says that a third have 3."""
+    found = group_sizes([2, 2, 5], [math.nan] * 3, [0.5] * 3)
+    assert found is not None
+    sizes, shares = found.shares
+    assert (sizes.tolist(), shares.tolist()) == ([2, 3, 4, 5], [2 / 3, 0.0, 0.0, 1 / 3])
+    (drawn,) = lines(size_panels({"a": found}, {"a": ("#000000", "-")}, "SIMULATED")[0]).values()
+    assert drawn == [[2, 2 / 3], [3, 0], [4, 0], [5, 1 / 3]]
+
+
+def test_names_of_many_methods_leave_the_panels_their_room(tmp_path: Path) -> None:
+    """As of examples/simulate/allocators.yaml, whose ten names above a panel left it an eighth of the figure."""
+    found = group_sizes([2, 8], [0.25, 0.5], [0.5, 0.75])
+    assert found is not None
+    names = [f"recommended + variance-informed {i}" for i in range(10)]
+    panels = size_panels(dict.fromkeys(names, found), dict.fromkeys(names, ("#000000", "-")), "SIMULATED")
+    figure = draw_figure(FigureSpec("sizes", "", "", panels, width=5.0))
+    figure.savefig(tmp_path / "sizes.svg")
+    heights = [ax.get_position().height for ax in figure.axes]
+    assert min(heights) > 0.6
+    assert {ax.get_title() for ax in figure.axes} == {"SIMULATED"}
+    assert [len(ax.get_legend().get_texts()) for ax in figure.axes if ax.get_legend()] == [10]
 
 
 def test_groups_of_one_size_have_no_figure() -> None:
@@ -107,6 +133,9 @@ def test_sizes_in_a_comparison(tmp_path: Path) -> None:
     assert list(histogram.values()) == [[[2, 0.5], [3, 0.25], [4, 0.25]]]
     assert [y for _, y in next(iter(believed.values())) if not math.isnan(y)] == [3.5, 2.0]
     assert [y for _, y in next(iter(realised.values())) if not math.isnan(y)] == [3.0, 4.0, 2.0, 2.0]
+    ax = Figure().subplots()
+    figure.spec.panels[1](ax)
+    assert ax.lines[0].get_marker() == "o"  # each tenth with groups is alone
     costs = measure_costs(read_run(paths[0]), None, group_table([]))
     assert (costs["squared_advantage"], costs["zero_advantage"]) == pytest.approx((0.3, 0.375))
     assert sizes_figure(compare_set(group_runs(paths[:1])), {}) is None

@@ -152,6 +152,15 @@ def test_several_runs_are_rows(width: int, real_run: Path, tmp_path: Path) -> No
     assert max(map(len, lines)) <= width
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_seeds_of_a_method_with_a_wide_name_are_told_apart(width: int, tmp_path: Path) -> None:
+    """A Chinese letter takes two columns, so the end of such a name, the seed, was cut off."""
+    one, name = snapshot(tmp_path), "\u5747\u5300\u91c7\u6837" * 3
+    shown = [replace(one, name=f"{name}/seed{seed}") for seed in (0, 1)]
+    lines = drawn(render_rows(shown, Canvas(width, 24, BLOCKS)), width)
+    assert ["/seed0" in lines[2], "/seed1" in lines[3]] == [True, True]
+
+
 def test_of_more_runs_than_lines_those_that_go_on_are_shown(real_run: Path, tmp_path: Path) -> None:
     lines = drawn(render_rows([snapshot(real_run)] * 9 + [snapshot(tmp_path)], Canvas(80, 6, BLOCKS)), 80)
     assert len(lines) == 6

@@ -147,7 +147,7 @@ def expected_contrast(predicted: ArrayLike) -> FloatArray:
     [0.0, 0.25, 0.0]
     """
     p = np.asarray(predicted, dtype=np.float64)
-    return np.asarray(p * (1 - p), dtype=np.float64)
+    return np.asarray((p * (1 - p)).round(12), dtype=np.float64)  # p and 1 - p tie, which by rounding they may not
 
 
 def mean_ranks(values: ArrayLike) -> FloatArray:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from rollwise.runs.group_table import GroupTable
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 # Parts of [0, 1] that success rates are counted in.
 PARTS = 10
@@ -61,6 +62,12 @@ class GroupSizes:
     def mean(self) -> float:
         """Mean rollouts of a group."""
         return sum(size * n for size, n in self.histogram) / sum(n for _, n in self.histogram)
+
+    @property
+    def shares(self) -> tuple[IntArray, FloatArray]:
+        """(N,) each size from the least to the greatest, and the share of the groups that have it, which may be 0."""
+        sizes, counts = np.array(self.histogram).T
+        return np.arange(sizes[0], sizes[-1] + 1), np.bincount(sizes - sizes[0], counts) / counts.sum()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

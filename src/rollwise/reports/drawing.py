@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,8 @@ WIDE = 4.4
 # What an x axis counts, so that its ticks are whole numbers; of some there are thousands.
 MANY = ("generated tokens", "rollouts", "FLOPs")
 COUNTED = ("training step", "training steps", "times asked", *MANY)
+# Ends of lines would break a legend, and a file of SVG with any other of these can't be opened.
+_NOT_IN_XML = re.compile("[\x00-\x1f\ufffe\uffff]")
 # A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
 HEAT_LEVELS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.18, 0.25, 0.4)
 HEAT_OPACITIES = (0.04, 0.12, 0.23, 0.36, 0.5, 0.66, 0.83, 1.0)
@@ -87,14 +90,15 @@ def draw_trend(
 
 def draw_stack(ax: Axes, x: FloatArray, parts: FloatArray, *, labels: Sequence[str], colors: Sequence[str]) -> None:
     """Smoothed (S, K) parts stacked over x (S,), the first at the bottom; bars where there are few points."""
+    smooth = moving_mean(parts, smoothing_window(len(x)))
     if len(x) <= FEW_POINTS:
         width = 0.8 * float(np.diff(x).min(initial=np.inf)) if len(x) > 1 else 0.8
         bottom = np.zeros(len(x))
-        for part, label, color in zip(parts.T, labels, colors, strict=True):
+        for part, label, color in zip(smooth.T, labels, colors, strict=True):
             ax.bar(x, part, width, bottom=bottom, color=color, label=label)
             bottom += part
         return
-    x, smooth = thin_evenly(x, moving_mean(parts, smoothing_window(len(x))))
+    x, smooth = thin_evenly(x, smooth)
     ax.stackplot(x, smooth.T, labels=list(labels), colors=list(colors), linewidth=0.6, edgecolor=PAPER)
     ax.set_xlim(x[0], x[-1])
 
@@ -168,6 +172,6 @@ def from_zero(ax: Axes, values: FloatArray) -> None:
 
 def legend_label(name: str, longest: int = LONGEST_LABEL) -> str:
     """A name of the user's as matplotlib shows it in a legend, cut where it is long; half a surrogate pair is `?`."""
-    name = name.encode("utf-8", errors="replace").decode()
+    name = _NOT_IN_XML.sub(" ", name.encode("utf-8", errors="replace").decode())
     name = name if len(name) <= longest else name[: longest - 1] + "…"
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"

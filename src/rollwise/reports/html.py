@@ -53,6 +53,7 @@ tbody:first-child tr:first-child > *, thead th { border-top: 0; }
 .rows { font-size: 14px; }
 .rows td { overflow-wrap: anywhere; }
 .counts td:not(:first-child), .prompts td:nth-child(n+3):nth-child(-n+5) { font-variant-numeric: tabular-nums; }
+.counts td:nth-child(n+3) { overflow-wrap: normal; }
 .counts th, .prompts th { white-space: nowrap; }
 .measures td:nth-child(2) { white-space: nowrap; }
 .last { table-layout: fixed; }
@@ -170,7 +171,7 @@ def bullets(sentences: Sequence[str]) -> str:
 
 def figure_section(spec: FigureSpec, panels: Sequence[str], above: str = "", below: str = "") -> str:
     """A figure, its panels as `<svg>` elements, with its heading, what is above the panels and below the caption."""
-    kind = "figure tabbed" if spec.tabs else "figure wide" if len(panels) > 1 else "figure"
+    kind = "figure tabbed" if spec.tabs else "figure wide" if len(panels) > 1 or below else "figure"
     kind += " four" if len(panels) == 4 and not spec.tabs else ""
     drawn = figure_element(spec, panels, above)
     return f'<section class="{kind}" id="{spec.name}"><h2>{escape(spec.title)}</h2>{drawn}{below}</section>'

@@ -189,7 +189,7 @@ def _facts(
         "best": best,
         "predicted": predicted if is_real(predicted) else math.nan,
         "predicted_variance": variance if is_real(variance) else math.nan,
-        "own_mean": sum(own) / len(own) if own else math.nan,
+        "own_mean": sum(sorted(own)) / len(own) if own else math.nan,  # the same in any order, so that equal means tie
         "own_variance": _variance(own),
         **_lengths(row, mark),
     }

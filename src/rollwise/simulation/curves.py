@@ -35,6 +35,7 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     styles = line_styles("-", "--")
     named = dict(zip(best if len(best) <= len(styles) else best[:CURVES_DRAWN], styles, strict=False))
     named[config.baseline] = (INK, "-")
+    title = "SIMULATED" + (" (replay: nothing is learnt)" if config.replay else "")
 
     def panel(name: str, label: str, *, last: bool) -> Any:
         def draw(ax: Any) -> None:
@@ -44,7 +45,7 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
                     draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=legend_label(method))
                 else:
                     ax.plot(x, moving_mean(y, smoothing_window(len(y))), color=GRID, linewidth=1.0, zorder=0)
-            ax.set_title("SIMULATED" + (" (replay: nothing is learnt)" if config.replay else ""), fontsize=9)
+            ax.set_title(title, fontsize=9)
             ax.set_xlabel("rollouts")
             ax.set_ylabel(label)
             if last:
@@ -57,28 +58,29 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     panels += [panel("score", "score on held-out prompts", last=True)] if learning else []
     save_figure(FigureSpec("curves", "", "", tuple(panels), width=6.0), Path(out))
     if sizes := {name: found for name, found in method_sizes(runs).items() if name in named}:
-        save_figure(FigureSpec("sizes", "", "", size_panels(sizes, named), width=5.0), Path(out))
+        save_figure(FigureSpec("sizes", "", "", size_panels(sizes, named, title), width=5.0), Path(out))
     return Path(out) / "curves.png"
 
 
 def size_panels(
-    sizes: Mapping[str, GroupSizes], styles: Mapping[str, tuple[str, str]]
+    sizes: Mapping[str, GroupSizes], styles: Mapping[str, tuple[str, str]], title: str
 ) -> tuple[Callable[[Axes], None], ...]:
     """The share of groups by size, and the mean size by believed and realised success rate; a line for each method."""
 
     def histogram(ax: Axes) -> None:
         for name, found in sizes.items():
-            x, counts = np.array(found.histogram, dtype=np.float64).T
-            ax.plot(
-                x, counts / counts.sum(), color=styles[name][0], linestyle=styles[name][1], label=legend_label(name)
-            )
-        finish_axes(ax, "rollouts of a group", "share of groups", legend=True)
+            ax.plot(*found.shares, color=styles[name][0], linestyle=styles[name][1])
+        ax.set_title(title, fontsize=9)
+        finish_axes(ax, "rollouts of a group", "share of groups")
 
     def means(ax: Axes, part: str) -> None:
         for name, found in sizes.items():
-            y = getattr(found, part).means
-            ax.plot(MIDDLES, y, color=styles[name][0], linestyle=styles[name][1], marker=".")
+            y, (color, line) = getattr(found, part).means, styles[name]
+            ax.plot(MIDDLES, y, color=color, linestyle=line, marker=".", label=legend_label(name))
+        ax.set_title(title, fontsize=9)
         finish_axes(ax, f"{part} success rate", "mean rollouts")
+        if part == "realised":  # the last; above a panel, names of ten methods would leave no room for it
+            ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
     believed = ["believed"] if any(found.believed.any for found in sizes.values()) else []
     return (histogram, *(partial(means, part=part) for part in (*believed, "realised")))

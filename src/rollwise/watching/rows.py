@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -35,7 +35,7 @@ def render_rows(snapshots: Sequence[Snapshot], canvas: Canvas) -> RenderableType
     rest = len(snapshots) - len(shown)
     bars = _BAR if canvas.width >= _BAR_FROM_WIDTH else 0
     free = canvas.width - sum(width + 1 for _, width in _NUMBERS) - (bars + 1 if bars else 0) - 1
-    name = min(_LONGEST_NAME, max(3, *(len(s.name) for s in shown)), max(_SHORTEST_NAME, free))
+    name = min(_LONGEST_NAME, max(3, *(cell_len(s.name) for s in shown)), max(_SHORTEST_NAME, free))
     sets = _sets(shown, free - name)
     sparks = min(_MOST_SPARKS, free - name - sum(width + 1 for _, width in sets.values()))
     columns: list[tuple[str, int | None]] = [("run", name), *([("", bars)] if bars else []), *_NUMBERS, *sets.values()]
@@ -85,15 +85,16 @@ def _scores(snapshot: Snapshot, key: str = "eval/pass@1") -> tuple[float, ...]:
 
 
 def shorten(name: str, width: int, more: str) -> str:
-    """A name in at most `width` characters, without its middle: the method is at its beginning, the seed at its end.
+    """A name in at most `width` columns, without its middle: the method is at its beginning, the seed at its end.
 
     >>> shorten("prioritized-replay-seed0", 16, "~")
     'priorit~ay-seed0'
     """
-    if len(name) <= width:
+    if cell_len(name) <= width:
         return name
     tail = width // 2
-    return name[: width - tail - len(more)] + more + name[-tail:]
+    end = next(name[i:] for i in range(len(name) + 1) if cell_len(name[i:]) <= tail)
+    return set_cell_size(name, width - tail - cell_len(more)) + more + end
 
 
 def short(amount: float) -> str:

@@ -15,8 +15,10 @@ from rollwise.inference.evaluation.calibration import Scored, calibration_report
 from rollwise.inference.evaluation.settings import EvaluationConfig
 from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.head.spec import HeadSpec
+from rollwise.reports.drawing import INK
+from rollwise.reports.inference.figures import COLOURS, peers_figure
 from rollwise.reports.inference.report import write_inference_report
-from rollwise.reports.inference.tables import policies_table, verdict
+from rollwise.reports.inference.tables import peers_table, policies_table, verdict
 from rollwise.reports.inference.words import difference, percent, share
 from rollwise.runs.evaluation_file import viability_words
 
@@ -104,6 +106,24 @@ def test_figures_are_there_as_png_and_svg(folder: Path) -> None:
         for name in ("pareto", "peers", "blend", "seconds", "reliability", "auc")
         for kind in ("png", "svg")
     }
+
+
+def test_best_of_n_alone_is_black() -> None:
+    """Its caption says so, and `until` was black too."""
+    assert INK not in COLOURS.values()
+
+
+def test_what_is_said_of_policies_without_a_head_is_of_those_that_there_are(folder: Path) -> None:
+    """DeepConf needs the tokens' confidences, and a check a function."""
+    found = json.loads((folder / "evaluation.json").read_text())
+    figure, note = peers_figure(found), peers_table(found).note
+    assert figure is not None
+    assert not any(name in text for name in ("DeepConf", "check") for text in (figure.caption, note))
+    vote = next(policy for policy in found["policies"] if policy["family"] == "esc")
+    found["policies"].append({**vote, "family": "deepconf", "name": "deepconf 50"})
+    figure = peers_figure(found)
+    assert figure is not None
+    assert all("DeepConf" in text for text in (figure.caption, peers_table(found).note))
 
 
 def test_the_same_json_gives_the_same_files(folder: Path, tmp_path: Path) -> None:

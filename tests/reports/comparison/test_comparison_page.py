@@ -231,6 +231,17 @@ def test_many_methods_stay_readable(tmp_path: Path) -> None:
     assert "chance in 1 of 4 cases" in answer
 
 
+@pytest.mark.parametrize("probes", [False, True])
+def test_the_caption_of_overhead_names_what_is_drawn(tmp_path: Path, probes: bool) -> None:
+    write_plan(tmp_path, ("uniform", "bots"), 1, oracle=None)
+    for method in ("uniform", "bots"):
+        write_method(tmp_path / "runs" / method / "seed0", method, 0, 0.3, **({"probe_rollouts": 8} if probes else {}))
+    figures = {figure.spec.name: figure.spec for figure in build_figures(compare_set(read_comparison(tmp_path)))}
+    assert len(figures["overhead"].panels) == 1 + probes
+    assert ("to measure prompts" in figures["overhead"].caption) == probes
+    assert "judgments" not in figures["overhead"].caption
+
+
 @pytest.mark.parametrize("steps", [4, 6, 9])
 def test_steps_have_whole_numbers(tmp_path: Path, steps: int) -> None:
     write_plan(tmp_path, ("uniform", "bots"), 1, oracle=None)

@@ -11,6 +11,7 @@ import pytest
 from lighter import empty_files
 
 Open = Callable[..., Any]
+RunMaker = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +158,7 @@ def test_pages_turn_and_the_order_reverses(whole_run: Path, open_page: Open) -> 
 
 
 @pytest.mark.usefixtures("page_alone")
-def test_hostile_texts_stay_texts(make_run: Callable[..., Path], open_page: Open) -> None:
+def test_hostile_texts_stay_texts(make_run: RunMaker, open_page: Open) -> None:
     from rollwise.reports import write_report
 
     attack = "</script><script>console.log('run')</script><img src=x onerror=console.log(1)>\u2028\ud800"
@@ -168,6 +169,25 @@ def test_hostile_texts_stay_texts(make_run: Callable[..., Path], open_page: Open
     page.locator("#rollouts mark").first.wait_for()
     assert count_shown(page) == 2
     assert page.locator("#rollouts img, main script:not([type])").count() == 0
+
+
+@pytest.mark.usefixtures("page_alone")
+@pytest.mark.parametrize("width", [1280, 800])
+def test_numbers_beside_names_of_categories_are_whole(make_run: RunMaker, open_page: Open, width: int) -> None:
+    """MATH's names broke `0.375` in two, and cut the table off at the edge of its half of the page."""
+    from rollwise.reports import write_report
+
+    names = ["Counting & Probability", "Intermediate Algebra", "Precalculus"]
+    folder = make_run([{"step": step, "eval/pass@1": 0.5} for step in (0, 10)])
+    (folder / "evaluation_sets.json").write_text(json.dumps({"": {"ids": names, "categories": names}}))
+    lines = [{"step": step, "set": None, "generations": 8, "reward": [0.5] * 3, "successes": [3, 2, 1]}
+             for step in (0, 10)]  # fmt: skip
+    (folder / "evaluations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    table = open_page(write_report(folder), width=width).locator("#score_by_category table")
+    assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth - 32")
+    rows = """cells => cells.map(cell => { const range = document.createRange(); range.selectNodeContents(cell);
+                                          return range.getClientRects().length; })"""
+    assert set(table.locator("td:nth-child(n+3)").evaluate_all(rows)) == {1}
 
 
 @pytest.mark.parametrize("width", [360, 768])

@@ -95,6 +95,7 @@ def test_what_was_measured_is_counted_apart(make_run: Callable[..., Path]) -> No
     rows = {row.label: row for row in headlines(run, digest)}
     assert rows["probe rollouts"].value == "30"
     assert rows["probe rollouts"].note == "25.0 % of all rollouts, to measure or screen 3 groups"
+    assert rows["rollout groups"].note == "to train on, counted in rollouts.jsonl"
 
 
 def test_groups_survive_missing_and_odd_values() -> None:
@@ -177,10 +178,13 @@ def test_headlines_of_one_evaluation_and_of_nothing(make_run: Callable[..., Path
 def test_the_evaluation_at_the_end_has_rows_of_its_own(make_run: Callable[..., Path]) -> None:
     lines = [{"step": 3, "eval/pass@1": 0.25, "eval/hard/pass@1": 0.1}]
     lines += [{"step": 3, "end/pass@1": 0.275, "end/pass@8": 0.5, "end/hard/pass@1": 0.125}]
-    rows = {row.label: row.value for row in headlines(read_run(make_run(lines)), digest_rollouts([]))}
-    assert {name: value for name, value in rows.items() if "end" in name} == {
+    config = "{eval_prompts_end: 1024, num_generations_end: 8}"
+    found = headlines(read_run(make_run(lines, config=config)), digest_rollouts([]))
+    assert {row.label: row.value for row in found if "end" in row.label} == {
         "pass@1 at the end": "0.275", "pass@8 at the end": "0.500", "hard/pass@1 at the end": "0.125",
     }  # fmt: skip
+    # A set may have fewer prompts than that.
+    assert found[-1].note == "after the last step, on up to 1024 prompts of each set x 8 rollouts"
 
 
 def test_counts_in_words() -> None:

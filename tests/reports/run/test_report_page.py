@@ -187,7 +187,25 @@ def test_pass_at_k_is_drawn_where_an_evaluation_has_three_k(make_run: RunMaker, 
     for row in rows:
         row |= {f"eval/pass@{k}": 0.1 * k for k in (1, 2, 4)}
     specs, _ = build_figures(read_run(make_run(rows)), RolloutDigest(), [])
-    assert next(spec for spec in specs if spec.name == "pass_at_k").caption.endswith("of 4 completions a prompt.")
+    captions = {spec.name: spec.caption for spec in specs}
+    assert captions["pass_at_k"].endswith(
+        "of the first and the last evaluation, all k from one sample of 4 completions a prompt."
+    )
+    specs, _ = build_figures(read_run(make_run(rows[:1], name="begun")), RolloutDigest(), [])
+    assert {spec.name: spec.caption for spec in specs}["pass_at_k"].startswith("pass@k of the only evaluation,")
+
+
+def test_a_page_with_probes_says_which_groups_it_counts(make_run: RunMaker, unrendered: None) -> None:
+    """One of three groups was made to measure: the file has three, and its prompt counts as not yet seen."""
+    rollouts = [{"step": 1, "prompt_id": str(i), "rewards": [0, 1], "lane": "a"} for i in range(3)]
+    said = "Groups to measure or screen don&#x27;t count"
+    page = write_report(make_run([{"step": 1, "frac_mixed": 1.0}], rollouts)).read_text(encoding="utf-8")
+    assert "(3 groups)" in page
+    assert said not in page
+    rollouts[0]["purpose"] = "measure"
+    page = write_report(make_run([{"step": 1, "frac_mixed": 1.0}], rollouts)).read_text(encoding="utf-8")
+    assert "(3 groups)" in page
+    assert said in page
 
 
 def test_curriculum_that_reports_nothing_has_no_pools(make_run: RunMaker, metric_rows: Rows) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from rollwise.evaluation import read_run
 from rollwise.evaluation.phases import REST, phase_table, step_seconds
 from rollwise.reports import write_report
-from rollwise.reports.drawing import FigureSpec
+from rollwise.reports.drawing import PALETTE, FigureSpec
 from rollwise.reports.run.digest import RolloutDigest, headlines
 from rollwise.reports.run.figures import build_figures
 from rollwise.runs.evaluations import read_evaluations
@@ -69,6 +69,11 @@ def test_categories_of_each_set(run_folder: Path, unrendered: None) -> None:
     row = row[: row.index("</tr>")]
     for number in ("4</td>", f"{hard[0]:.3f}</td>", f"{hard[-1]:.3f}</td>", f"{max(hard):.3f} (step"):
         assert number in row
+
+
+def test_categories_without_a_curve_are_counted(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rollwise.reports.run.figures_evaluation.PALETTE", PALETTE[:2])
+    assert built(run_folder)["score_by_category"].caption.endswith("; 2 smaller ones in the table alone.")
 
 
 def test_time_by_phase_adds_up_to_the_training_time(run_folder: Path) -> None:

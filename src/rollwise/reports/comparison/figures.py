@@ -146,18 +146,18 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
         for method in comparison.methods
         if (rollouts := method.mean("rollouts")) > 0
     }
-    bars = [(overhead, "time in ask and tell, of the training time")]
-    bars += [(extra, "rollouts to probe and refill, of all")] if any(extra.values()) else []
-    bars += [(judging, "tokens for judgments, of all")] if judging else []
-    panels = tuple(partial(draw_bars, styles, rows, label) for rows, label in bars if rows)
-    if not panels:
+    bars = [
+        (overhead, "time in ask and tell, of the training time", "of the training time spent in the curriculum"),
+        (extra if any(extra.values()) else {}, "rollouts to probe and refill, of all",
+         "of the rollouts spent to measure prompts or in place of groups that a gate rejected"),
+        (judging, "tokens for judgments, of all", "of the tokens that the policy's judgments take"),
+    ]  # fmt: skip
+    shown = [bar for bar in bars if bar[0]]
+    if not shown:
         return None
-    caption = (
-        "What choosing costs: the share of the training time that is spent in the curriculum, and of the rollouts that "
-        "are spent to measure prompts or in place of groups that a gate rejected. Both are charged to the method."
-    )
-    if judging:
-        caption += " So are the tokens of the policy's judgments."
+    panels = tuple(partial(draw_bars, styles, rows, label) for rows, label, _ in shown)
+    words = enumeration([said for _, _, said in shown])
+    caption = f"What choosing costs: the share {words}. All of it is charged to the method."
     return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH))
 
 

@@ -122,12 +122,10 @@ def draw_sizes(styles: Mapping[str, Style], sizes: Mapping[str, GroupSizes], par
     """A line for each method: the share of groups by size, or the mean size by success rate."""
     for name in reversed(list(sizes)):  # the best on top
         found = sizes[name]
-        if part == "histogram":
-            x, counts = zip(*found.histogram, strict=True)
-            y = tuple(n / sum(counts) for n in counts)
-        else:
-            x, y = tuple(MIDDLES), tuple(getattr(found, part).means)
-        draw_curve(ax, MeanCurve(x, y, ()), 1.0, styles[name])
+        x, y = found.shares if part == "histogram" else (MIDDLES, getattr(found, part).means)
+        draw_curve(ax, MeanCurve(tuple(x), tuple(y), ()), 1.0, styles[name])
+        if part != "histogram":
+            ax.lines[-1].set(marker="o", markersize=3.5)  # a tenth between two without groups is no line
     if part == "histogram":
         finish_panel(
             ax, "rollouts of a group", "share of groups", max(found.histogram[-1][0] for found in sizes.values())

@@ -10,7 +10,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from rollwise.reports.drawing import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION, FigureSpec, finish_axes
+from rollwise.reports.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    FigureSpec,
+    finish_axes,
+)
+from rollwise.runs.lines import enumeration
 
 Found = Mapping[str, Any]
 Place = Callable[[Found], Any]
@@ -18,9 +30,10 @@ Place = Callable[[Found], Any]
 COLOURS = {
     "prune": BLUE, "early-stop": ORANGE, "early-stop-finished": "#f0c27b", "utility": GREEN, "utility-at-once": SKY,
     "utility-one-by-one": "#8fbf9f", "sequential": PURPLE,
-    "sequential-pairs": "#b58bc4", "until": INK, "adaptive-K": GREY, "blend": VERMILLION,
+    "sequential-pairs": "#b58bc4", "until": "#a0703c", "adaptive-K": GREY, "blend": VERMILLION,
 }  # fmt: skip
 PEERS = {"majority": INK, "esc": GREEN, "adaptive-consistency": BLUE, "deepconf": ORANGE, "check": VERMILLION}
+_MORE_PEERS = {"deepconf": "DeepConf's vote", "check": "a check of the text"}
 BESIDE_PEERS = PEERS | {"early-stop": "#f0c27b", "sequential": PURPLE}
 FEWEST_IN_BIN = 1
 _WIDTH = 4.8
@@ -49,10 +62,10 @@ def peers_figure(found: Found) -> FigureSpec | None:
     """Policies that need no head, beside two that use it."""
     if not any(policy.get("headless") for policy in found["policies"]):
         return None
-    caption = (
-        "Without a head: the majority of all, of as many as it takes to agree (ESC, adaptive consistency), and "
-        "DeepConf's vote, and a check of the text; beside two policies that use the head."
-    )
+    there = {policy["family"] for policy in found["policies"]}
+    more = [words for family, words in _MORE_PEERS.items() if family in there]
+    named = enumeration(["the majority of all", "of as many as it takes to agree (ESC, adaptive consistency)", *more])
+    caption = f"Without a head: {named}; beside two policies that use the head."
     return FigureSpec("peers", "Without a head", caption, _fronts(found, BESIDE_PEERS), width=_WIDTH)
 
 

@@ -94,10 +94,13 @@ def peers_table(found: Found) -> Table:
     policies = [policy for policy in found["policies"] if policy.get("headless")]
     check = found.get("check")
     checked = f"; one candidate after another until its text passes the check {check['name']}" if check else ""
+    sure = "; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early"
+    if not any(policy["family"] == "deepconf" for policy in policies):  # which needs the tokens' confidences
+        sure = ""
     note = (
         "No head, no training: the majority of all K answers; ESC and adaptive consistency, the majority of as many as "
-        "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early"
-        f"{checked}. Their answers are chosen by vote, those of none and of best-of-n by {found['config']['select']}."
+        f"it takes to agree{sure}{checked}. Their answers are chosen by vote, those of none and of best-of-n by "
+        f"{found['config']['select']}."
     )
     return _policy_table("Without a head", policies, note)
 

@@ -154,7 +154,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
         if np.isfinite(total := last_known(run.column(key))):
             rows.append(Headline(label, f"{total:{form}}", note))
     if digest.groups:
-        rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
+        rows.append(Headline("rollout groups", f"{digest.groups:,}", "to train on, counted in rollouts.jsonl"))
         rows.append(_solved(digest.table.rule))
     rows += _probes(run, digest)
     rows += _clock(run)
@@ -185,7 +185,8 @@ def _ends(run: RunData) -> list[Headline]:
     """The scores of the larger evaluation after the last step."""
     parts = ["eval/", *(f"eval/{name}/" for name in set_columns(run))]
     prompts, each = (run.config.get(f"{of}_end") for of in ("eval_prompts", "num_generations"))
-    note = f"after the last step, on {prompts} prompts x {each} rollouts" if prompts and each else "after the last step"
+    sized = f", on up to {prompts} prompts{' of each set' * (len(parts) > 1)} x {each} rollouts"
+    note = "after the last step" + (sized if prompts and each else "")
     return [
         Headline(f"{column.removeprefix(END)} at the end", f"{finite(run.column(column))[-1]:.3f}", note)
         for part in parts

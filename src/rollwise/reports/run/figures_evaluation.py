@@ -16,6 +16,7 @@ from rollwise.reports.drawing import INK, LINES, PALETTE, WIDE, FigureSpec, fini
 from rollwise.reports.run.budgets import Budget, budget_names, budget_tabs, budgets, evaluation_columns
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import finite_pair
+from rollwise.reports.words import count
 from rollwise.runs.evaluations import Evaluation
 
 
@@ -75,6 +76,6 @@ def categories_figure(evaluations: Sequence[Evaluation]) -> FigureSpec | None:
 
     left = sum(len(found) - len(shown[name]) for name, found in sets.items())
     caption = "pass@1 by category of the evaluation sets' prompts (evaluations.jsonl)"
-    caption += f"; the {left:,} smallest are in the table alone." if left else "."
+    caption += f"; {count(left, 'smaller one')} in the table alone." if left else "."
     panels = tuple(partial(draw, name=name) for name in shown)
     return FigureSpec("score_by_category", "Score by category", caption, panels, WIDE)

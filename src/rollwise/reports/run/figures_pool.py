@@ -138,6 +138,8 @@ def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | No
         "Every prompt by how its latest group went: learnable (mixed), all solved, all failed. Counted in "
         f"rollouts.jsonl, so that it is there for any method{stack_smoothing(at)}."
     )
+    if not groups.train.all():
+        caption += " Groups to measure or screen don't count: a prompt that has no other is not yet seen here."
     return FigureSpec("last_outcomes", "The pool by last outcome", caption, (draw,), WIDE)
 
 

@@ -108,7 +108,8 @@ def pass_at_figure(run: RunData) -> FigureSpec | None:
         finish_axes(ax, "k", "pass@k", legend=True)
         ax.set_xticks(ks, [str(k) for k in ks])
 
-    caption = f"pass@k of the first and the last evaluation, all k from one sample of {ks[-1]} completions a prompt."
+    which = "the first and the last evaluation" if len(steps) > 1 else "the only evaluation"
+    caption = f"pass@k of {which}, all k from one sample of {ks[-1]} completions a prompt."
     return FigureSpec("pass_at_k", "pass@k", caption, (draw,), WIDE)
 
 

@@ -148,7 +148,7 @@ def _sources(parts: PageParts) -> str:
     if times.size and 0 <= times[-1] < 2**33:  # a year the calendar has
         last = f", the last line written on {datetime.fromtimestamp(float(times[-1]), UTC):%Y-%m-%d %H:%M} UTC"
     config = "" if run.config_text else " (absent)"
-    groups = count(digest.groups, "group") if digest.groups else "no group"
+    groups = count(len(digest.table), "group") if len(digest.table) else "no group"
     return (
         f"<footer><p>Computed by rollwise from the run's files alone: <code>{METRICS_FILE}</code> ({span}{last}), "
         f"<code>{ROLLOUTS_FILE}</code> ({groups}) and <code>{CONFIG_FILE}</code>{config}. Colours are Okabe and "

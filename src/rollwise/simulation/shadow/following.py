@@ -15,7 +15,7 @@ import numpy as np
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, RollwiseError
-from rollwise.evaluation.calibration import pearson_correlation, roc_auc
+from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, roc_auc
 from rollwise.pool import PromptPool
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.methods import Method
@@ -87,7 +87,7 @@ class Shadow:
         """
         rows = rows & ~np.isnan(self.predicted)
         predicted = self.predicted[rows]
-        auc = roc_auc(-np.abs(predicted - 0.5), self.mixed[rows])
+        auc = roc_auc(expected_contrast(predicted), self.mixed[rows])
         return pearson_correlation(predicted, self.mean[rows]), auc
 
     def by_step(self) -> np.ndarray:
