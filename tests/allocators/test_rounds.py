@@ -162,6 +162,29 @@ def test_a_round_that_is_refused_can_be_told_again() -> None:
     assert (rounds.ask(), curriculum.metrics()["rollouts"]) == ([], 8)
 
 
+def test_a_round_that_the_curriculum_did_not_hear_can_be_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the curriculum is behind a connection that breaks."""
+
+    def broken(outcomes: object) -> None:
+        raise ConnectionError
+
+    curriculum = rw.Uniform(
+        rw.PromptPool(ids=["a", "b"]), seed=0, allocator=rw.ReinforceAda(round_rollouts=3, rounds=2)
+    )
+    rounds = rw.Rounds(curriculum, curriculum.ask(2, n_rollouts=2), n_rollouts=2)
+    rounds.tell([rw.Outcome(t.id, [0, 0, 0]) for t in rounds.ask()])
+    tickets = rounds.ask()
+    last = [rw.Outcome(t.id, [1, 1, 1]) for t in tickets]
+    with monkeypatch.context() as patch:
+        patch.setattr(curriculum, "tell", broken)
+        with pytest.raises(ConnectionError):
+            rounds.tell(last)
+    assert (rounds.ask(), rounds.rounds) == (tickets, 1)
+    rounds.tell(last)
+    assert (rounds.ask(), curriculum.metrics()["rollouts"]) == ([], 12)
+    assert [group.rewards.tolist() for group in rounds.groups] == [[0, 0, 0, 1, 1, 1]] * 2
+
+
 def test_what_is_wrong_in_an_early_round_is_refused_there() -> None:
     """Told at the end, when the curriculum hears of the group, it could not be put right any more."""
     pool = rw.PromptPool(ids=["a"])

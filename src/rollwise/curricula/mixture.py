@@ -14,7 +14,6 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks, checked_picks
 from rollwise.curricula.seam.rails import ROTATING_RAILS, Rails
 from rollwise.errors import ConfigError
-from rollwise.judges import Question
 from rollwise.options import check_number, check_text
 from rollwise.pool import PromptPool
 
@@ -80,11 +79,6 @@ class Mixture(Composite, name="mixture", paper="composition: weighted lanes", ne
     def part_of(self, name: str, k: int) -> int:
         quotas, _ = self._quotas(k)
         return quotas[name]
-
-    def questions(self, k: int) -> list[Question]:
-        if self.asker is None:
-            return []
-        return self.children[self.asker].questions(self.part_of(self.asker, k))
 
     def _quotas(self, k: int) -> tuple[dict[str, int], dict[str, float]]:
         """Whole numbers that sum to `k`, by largest remainder of what each lane is owed; and what it is owed then."""

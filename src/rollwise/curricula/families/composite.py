@@ -165,7 +165,7 @@ class Composite(Curriculum):
     def questions(self, k: int) -> list[Question]:
         if self.asker is None:
             return []
-        return self.children[self.asker].questions(k)
+        return self.children[self.asker].questions(self.part_of(self.asker, k))
 
     def asked_question(self, question_id: str) -> bool:
         return self.asker is not None and self.children[self.asker].asked_question(question_id)
