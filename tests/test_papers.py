@@ -14,6 +14,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.cli.commands import COMMANDS
+from rollwise.evaluation.run_measures import PHASE_MEASURES
 from rollwise.training.config import TrainConfig
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +78,7 @@ def check_name(code: str) -> None:
     """A column, metric or value stands in the sources in quotes; an option is one of `rollwise train`."""
     name = code.removeprefix("--").split(".")[0].strip('"').removesuffix("/NAME")
     known = name in TrainConfig.__dataclass_fields__ or hasattr(rw.Curriculum, name) or hasattr(rw.Judge, name)
+    known = known or name in PHASE_MEASURES  # put together from the phases
     assert known or f'"{name}"' in sources("src/rollwise"), code
 
 
