@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_OWN_FOLDER = Path(__file__).parent
+
 
 @dataclass(frozen=True)
 class Installed(Generic[T]):
@@ -133,6 +135,8 @@ class Registry(dict[str, T]):
         if not fits:
             wanted = "can't be called" if self.base is None else f"is no subclass of rollwise's {self.base.__name__}"
             raise ConfigError(f"{self.what} {name!r} {wanted}, it is {found!r:.80}; name another object")
+        if lacking := ", ".join(sorted(getattr(found, "__abstractmethods__", ()))):
+            raise ConfigError(f"{self.what} {name!r} lacks {lacking}; define them")
         return found  # type: ignore[no-any-return]
 
 
@@ -199,7 +203,7 @@ def _load_module(place: str, what: str, where: str) -> ModuleType:
     except MissingExtraError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{what} {where!r}: {place} can't be imported: {_reason(error)}") from error
+        raise ConfigError(f"{what} {where!r}: {place} can't be imported: {reason_of(error)}") from error
 
 
 class _SourceLoader(SourceFileLoader):
@@ -226,7 +230,7 @@ def _load_file(path: Path, what: str, where: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ConfigError(f"{what} {where!r}: {path} can't be imported: {_reason(error)}") from error
+        raise ConfigError(f"{what} {where!r}: {path} can't be imported: {reason_of(error)}") from error
     return module
 
 
@@ -252,11 +256,16 @@ def _is_there(name: str) -> bool:
         return False
 
 
-def _reason(error: BaseException) -> str:
-    """What was raised, and the line of the innermost file, in one line."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
-    within = frames[-1] if frames and frames[-1].filename != __file__ else None
-    at = f" ({Path(within.filename).name}, line {within.lineno})" if within else ""
+def reason_of(error: BaseException) -> str:
+    """What was raised, and the line of the innermost file that is not rollwise's own, in one line."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "importlib" not in frame.filename
+        and "<frozen" not in frame.filename
+        and _OWN_FOLDER not in Path(frame.filename).parents
+    ]
+    at = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {' '.join(str(error).split())}{at}"
 
 

@@ -97,6 +97,26 @@ def test_what_is_wrong_with_a_name(name: str, reason: str, own_file: Path) -> No
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "lines", "reason"),
+    [
+        ("Later", ["from rollwise.tasks import Task", "class Later(Task): ..."], "lacks eval_records, .*; define them"),
+        ("Later", ["from rollwise import Curriculum", "class Later(Curriculum): ..."], "lacks .*select.*; define them"),
+        ("Later", ["from rollwise import Curriculum", "class Later(Curriculum, name='uniform'): ..."],
+         r"the name 'uniform' is that of Uniform; .* \(own.py, line 2\)"),
+        ("Own", ["from rollwise import Uniform", "class Own(Uniform):", " def __init__(self, pool=None): len(3)"],
+         r"object of type 'int' has no len\(\) \(own.py, line 3\)"),
+        ("Own", ["from rollwise import Uniform", "class Own(Uniform):", " def __init__(self, *, k: int): ..."],
+         "curriculum 'own.py:Own': 'k' must be given; rollwise curricula own.py:Own describes it"),
+    ],
+)  # fmt: skip
+def test_a_class_of_ones_own_that_can_not_be_made(name: str, lines: list[str], reason: str, own_file: Path) -> None:
+    own_file.with_name("own.py").write_text("\n".join(lines))
+    make = make_task if "Task" in lines[0] else rw.make_curriculum
+    with pytest.raises(rw.ConfigError, match=reason):
+        make(f"own.py:{name}")
+
+
 def test_two_packages_with_one_name(installed: Path) -> None:
     other = installed / "other-0.1.dist-info"
     other.mkdir()

@@ -252,6 +252,14 @@ def test_nothing_of_a_models_profile_is_overwritten(tmp_path: Path) -> None:
         profile(tmp_path, ROWS)
 
 
+def test_a_log_whose_profile_is_written_beside_it_can_be_read_again(tmp_path: Path) -> None:
+    for step in (1, 2):
+        rows = [{"input": "a", "output": str(n), "score": n % 2, "step": step} for n in range(4)]
+        (tmp_path / f"{step}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = PastConfig(rollouts=str(tmp_path), out=str(tmp_path))
+    assert run_past(config).numbers == run_past(config).numbers
+
+
 def test_nothing_of_another_logs_profile_is_overwritten(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()

@@ -112,6 +112,13 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         load(tmp_path / "nowhere.jsonl")
 
 
+def test_a_relative_path_is_looked_up_where_the_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resume in another folder said "give a path", which a resume can't be given."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=f"'my.jsonl' does not exist in '{tmp_path}', where the command runs; give"):
+        load(Path("my.jsonl"))
+
+
 def test_a_pool_of_what_fits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [row | {"difficulty": "easy", "note": None if i else "x"} for i, row in enumerate(ROWS)]
     pool = load(jsonl(tmp_path / "a.jsonl", rows), category="kind").pool()

@@ -37,6 +37,13 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "outside [2, 3]" in capsys.readouterr().err
 
 
+def test_a_task_with_tools_has_no_reward_before_a_conversation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--task", "boxes", "--dry_run"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("  scored by what its tools did, so not before a conversation\n") == 2
+    assert "generated tokens" in said
+
+
 def test_a_tasks_prompts_must_fit_into_a_model_of_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its rollouts went on beyond the window, and the run learned from them."""
     tiny_model(tmp_path / "tiny")

@@ -180,6 +180,15 @@ def test_one_of_several_sets_has_its_own_score_and_is_not_the_runs(tmp_path: Pat
     assert [one.set for one in read_evaluations(tmp_path / "run")] == ["id", "ood"] * 3
 
 
+def test_a_set_that_is_not_there(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, eval_dataset={"id": known(3, 1), "ood": known(3, 0)})
+    with pytest.raises(rw.ConfigError, match=r"has no set 'odd' \(did you mean 'ood'\?\); it has id, ood"):
+        trainer.evaluate("odd")
+    trainer.eval_dataset = known(3, 1)  # transformers would take the column of that name
+    with pytest.raises(rw.ConfigError, match="has no set 'prompt'; give it a mapping of names to sets"):
+        trainer.evaluate("prompt")
+
+
 def test_without_sets_of_its_own_a_run_is_evaluated_on_what_is_given(tmp_path: Path) -> None:
     trainer = trained(tmp_path, None, eval_strategy="no")
     trainer.evaluate(known(4, 1))

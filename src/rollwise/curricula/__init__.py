@@ -7,6 +7,7 @@ for type checkers and for `from rollwise.curricula import BOTS`.
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import Parameter
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
 from rollwise.moved import present_names
 from rollwise.options import check_mapping, check_options, keyword_options
+from rollwise.plugins import reason_of
 
 for _file in iter_modules(__path__):
     if not _file.ispkg:
@@ -79,12 +81,16 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     'PrioritizedReplay'
     """
     kind = CURRICULA.find(name)
-    known = [*curriculum_options(name), "seed", "reward_spec"]
+    defaults = curriculum_options(name)
+    known = [*defaults, "seed", "reward_spec"]
     options = present_names(options, known)
     check_options(f"curriculum {name!r}", options, known)
     preset = options.pop("preset", None)
     if preset is not None and issubclass(kind, Presets):
         options = kind.with_preset(preset, options)
+    lacking = [one for one, default in defaults.items() if default is Parameter.empty and one not in options]
+    if lacking:
+        raise ConfigError(f"curriculum {name!r}: {lacking[0]!r} must be given; rollwise curricula {name} describes it")
     if kind is Mixture and isinstance(options.get("lanes"), dict):
         options["lanes"] = {lane: _part(f"lane {lane!r}", of, "weight") for lane, of in options["lanes"].items()}
     if issubclass(kind, Composite):
@@ -92,7 +98,7 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     try:
         return kind(**options)
     except TypeError as error:
-        raise ConfigError(f"curriculum {name!r}: {error}") from error
+        raise ConfigError(f"curriculum {name!r}: {reason_of(error)}") from error
 
 
 def _part(name: str, value: Any, *beside: str) -> Any:

@@ -18,6 +18,7 @@ from rollwise.runs.names import ROLLOUTS_FILE
 from rollwise.runs.past_columns import KINDS, Columns, Kind, Line, RowReader, prompt_id
 from rollwise.runs.rows import ENDINGS, read_rows
 
+_PROFILE = {"profile.json", "pass_rates.jsonl", "pass_rates.parquet"}  # of a profile whose --out is the log's folder
 _Placed = tuple[str, Mapping[str, Any]]
 
 
@@ -145,7 +146,8 @@ def _find_files(place: Path) -> list[Path]:
     for folder in (place / "completions", place):
         if found := sorted(folder.glob("completions_*.parquet")):
             return found
-    found = sorted((p for p in place.iterdir() if p.suffix.lower() in ENDINGS and p.is_file()), key=_in_order)
+    logs = (p for p in place.iterdir() if p.suffix.lower() in ENDINGS and p.is_file() and p.name not in _PROFILE)
+    found = sorted(logs, key=_in_order)
     if not found or len({p.suffix.lower() for p in found}) > 1:
         what = f"files of several kinds ({found[0].name}, {found[-1].name})" if found else "no rollouts"
         raise StateFileError(

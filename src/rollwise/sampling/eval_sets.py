@@ -44,6 +44,17 @@ def check_aggregate(how: str, names: Iterable[str]) -> None:
         raise ConfigError(f"eval_aggregate must be one of {', '.join(known)}, got {how!r}{did_you_mean(how, known)}")
 
 
+def check_set(name: str, sets: Iterable[str]) -> None:
+    """`ConfigError` unless `name` is that of one of the sets.
+
+    >>> check_set("ood", ["id", "ood"])
+    """
+    names = list(sets)
+    if name not in names:
+        had = f"it has {', '.join(names)}" if names else "give it a mapping of names to sets"
+        raise ConfigError(f"eval_dataset has no set {name!r}{did_you_mean(name, names)}; {had}")
+
+
 def aggregate(scores: Mapping[str, Mapping[str, float]], sizes: Mapping[str, int], how: str) -> dict[str, float]:
     """The scores of several sets as one: for each score that all of them have.
 

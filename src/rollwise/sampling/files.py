@@ -34,7 +34,8 @@ def read_rows(source: str) -> list[Row]:
     reader = _READERS.get(path.suffix.lower())
     if reader is not None and not path.is_dir():
         if not path.is_file():
-            raise ConfigError(f"data file {source!r} does not exist; give a path to a file, or the name of a task")
+            place = "" if path.is_absolute() else f" in {os.getcwd()!r}, where the command runs"
+            raise ConfigError(f"data file {source!r} does not exist{place}; give a path to a file, or a task's name")
         return reader(path)
     if path.is_dir():
         return _read_folder(path)

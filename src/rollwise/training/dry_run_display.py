@@ -13,7 +13,7 @@ from rich.markup import escape
 from rollwise.curricula import Curriculum
 from rollwise.models.sampler import encode
 from rollwise.sampling.scoring import scores_by_name
-from rollwise.tasks import Task
+from rollwise.tasks import Task, ToolTask
 from rollwise.training.config import TrainConfig
 from rollwise.training.notes import cautions, hush, say
 from rollwise.training.parts import judge_notes, left_out
@@ -66,6 +66,9 @@ def show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Con
     if tokenizer is not None:
         text = tokenizer.decode(encode(tokenizer, prompt))
     console.print(f"\n[bold]prompt[/] {escape(text)}", highlight=False, soft_wrap=True)
+    if isinstance(task, ToolTask):
+        console.print("  scored by what its tools did, so not before a conversation", highlight=False)
+        return
     answers = {"an empty answer": ""}
     recorded = row.get("answer")
     if isinstance(recorded, list):  # any of them is right

@@ -11,7 +11,7 @@ from typing import Any
 from rollwise.curricula import Curriculum
 from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.runs.evaluations import EvaluationSet
-from rollwise.sampling.eval_sets import MEAN, aggregate, check_aggregate
+from rollwise.sampling.eval_sets import MEAN, aggregate, check_aggregate, check_set
 from rollwise.training.generation.isolation import attributes_set, isolated_rng
 from rollwise.training.generation.trl_trainer import TrlTrainer
 from rollwise.training.recording.phases import EVALUATION, Phases
@@ -62,7 +62,12 @@ class EvaluationMixin(TrlTrainer):
         """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs.
 
         What it returns has the scores of several sets together, too, as `eval_pass@1`.
+
+        Raises:
+            ConfigError: a name that is none of the trainer's own sets.
         """
+        if isinstance(eval_dataset, str):
+            check_set(eval_dataset, self.eval_dataset if isinstance(self.eval_dataset, Mapping) else {})
         started, outer = time.perf_counter(), self.evaluated_set
         whole = END_PREFIX if self.evaluates_end else "eval"
         inner = outer is not None and metric_key_prefix != whole  # transformers evaluates each set by itself
