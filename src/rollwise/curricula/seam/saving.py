@@ -30,9 +30,12 @@ def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict:
             "`rw.load_state(path)` returned"
         )
     if state.get("version") != _VERSION:
-        raise StateError(f"the state has version {state.get('version')!r}; this rollwise reads {_VERSION}")
-    if state.get("method") != method:
-        raise StateError(f"the state is of a {state.get('method')}, not of a {method}")
+        raise StateError(
+            f"the state has version {state.get('version')!r}, and this rollwise reads {_VERSION}; use the one that "
+            "saved it, or begin anew"
+        )
+    if (saved := state.get("method")) != method:
+        raise StateError(f"the state is of a {saved}, not of a {method}; load it into a {saved}, or begin anew")
     ours, theirs = (_as_named_now(of) for of in (json_safe(options), state.get("options")))
     if strict and ours != theirs:
         theirs = theirs if isinstance(theirs, Mapping) else {}
