@@ -136,6 +136,19 @@ def test_the_readmes_fresh_seeds_are_of_their_runs(claim: Any) -> None:
     assert f"(135 million parameters) gained {pretrained.replace('10 seeds', 'ten seeds')}" in readme
 
 
+def test_what_profile_says_of_one_pass_was_measured(claim: Any) -> None:
+    said = " ".join((ROOT / "src/rollwise/profiling/recommendation.py").read_text().replace('"', " ").split())
+    for words, plan, method in (
+        ("MoPPS, which can't, {}", "methods-2026-one-pass", "mopps"),
+        ("Recommended with categories {})", "methods-2026-one-pass", "recommended"),
+        ("trained on Reversal in one pass: {};", "embedding-one-pass", "recommended by embedding"),
+        ("`gps`, which uses them too, {}, and", "embedding-one-pass", "gps"),
+    ):
+        gain = f"'{method} at 1e-4' 'minus=uniform at 1e-4' digits=2"
+        found = claim.text_of(f"evidence/{plan}/results.csv score/tokens {gain}").split(" [")[0]
+        assert words.format(found) in said, (method, found)
+
+
 def test_the_readmes_headline_is_of_single_seeds() -> None:
     ttb = [tokens_to_best(plan, "recommended") for plan in PLANS]
     medians = [statistics.median(seeds) for seeds in ttb]
