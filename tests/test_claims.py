@@ -16,6 +16,7 @@ import pytest
 from rollwise.errors import ConfigError
 from rollwise.evaluation.bootstrap import bootstrap_interval
 from rollwise.evaluation.comparison.student import holm, paired_p
+from rollwise.profiling.recommendation import Facts, recommend
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
@@ -137,7 +138,8 @@ def test_the_readmes_fresh_seeds_are_of_their_runs(claim: Any) -> None:
 
 
 def test_what_profile_says_of_one_pass_was_measured(claim: Any) -> None:
-    said = " ".join((ROOT / "src/rollwise/profiling/recommendation.py").read_text().replace('"', " ").split())
+    once = Facts(0.5, 0.2, 0.4, 0.4, 0.3, 0, 5, 0.0, {}, visits=1.0, embedding=True, references=False)
+    said = " ".join(recommend(once).reasons)
     for words, plan, method in (
         ("MoPPS, which can't, {}", "methods-2026-one-pass", "mopps"),
         ("Recommended with categories {})", "methods-2026-one-pass", "recommended"),

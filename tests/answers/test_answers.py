@@ -1,13 +1,11 @@
 """Answers in text: what is one, and which are the same."""
 
 import re
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from time_limit import at_most
 
 from rollwise.answers import (
     final_answer,
@@ -125,22 +123,6 @@ def test_strange_long_texts_take_no_time() -> None:
 LONG = 250_000
 BUSY = 10.0
 """Seconds of CPU. Each of these texts takes at most 0.1; by the square it would take half a minute and more."""
-
-
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """End what takes more of this process' time, whatever else runs on the machine."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"it took more than {seconds} s")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 @pytest.mark.parametrize(

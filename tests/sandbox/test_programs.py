@@ -1,10 +1,10 @@
 """Programs scored by tests of each kind, with numbers worked out by hand."""
 
 import json
-import time
 from typing import Any
 
 import pytest
+from time_limit import at_most
 
 from rollwise.errors import ConfigError, RewardError
 from rollwise.sampling.rewards import load_reward
@@ -337,6 +337,5 @@ def test_a_block_within_a_list_is_indented_as_its_fence() -> None:
 
 def test_a_program_is_read_in_time_by_its_length_alone() -> None:
     """Empty lines without an end took the square of their number."""
-    began = time.process_time()
-    program_of(f"```python\n{chr(10) * 250_000}x\n```", "f")
-    assert time.process_time() - began < 10
+    with at_most(10):
+        program_of(f"```python\n{chr(10) * 250_000}x\n```", "f")

@@ -7,7 +7,6 @@ for type checkers and for `from rollwise.curricula import BOTS`.
 from __future__ import annotations
 
 from importlib import import_module
-from inspect import Parameter
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +49,7 @@ from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
 from rollwise.moved import present_names
-from rollwise.options import check_mapping, check_options, keyword_options
+from rollwise.options import check_given, check_mapping, check_options, keyword_options
 from rollwise.plugins import reason_of
 
 for _file in iter_modules(__path__):
@@ -88,9 +87,7 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     preset = options.pop("preset", None)
     if preset is not None and issubclass(kind, Presets):
         options = kind.with_preset(preset, options)
-    lacking = [one for one, default in defaults.items() if default is Parameter.empty and one not in options]
-    if lacking:
-        raise ConfigError(f"curriculum {name!r}: {lacking[0]!r} must be given; rollwise curricula {name} describes it")
+    check_given(f"curriculum {name!r}", defaults, options, f"; rollwise curricula {name} describes it")
     if kind is Mixture and isinstance(options.get("lanes"), dict):
         options["lanes"] = {lane: _part(f"lane {lane!r}", of, "weight") for lane, of in options["lanes"].items()}
     if issubclass(kind, Composite):

@@ -23,6 +23,7 @@ from rollwise.options.checks import (
 from rollwise.options.declared import (
     Declared,
     check_fields,
+    check_given,
     checked,
     constructor_names,
     keyword_options,
@@ -66,6 +67,7 @@ __all__ = [
     "Weight",
     "as_floats",
     "check_fields",
+    "check_given",
     "check_ids",
     "check_mapping",
     "check_name",

@@ -91,10 +91,15 @@ def make(what: str, maker: Callable[..., T], options: Mapping[str, Any]) -> T:
     """
     if not _takes_any(maker):
         check_options(what, options, constructor_names(maker))
-    for option in options_of(maker).values():
-        if option.default is inspect.Parameter.empty and option.name not in options:
-            raise ConfigError(f"{what}: {option.name!r} must be given")
+    check_given(what, keyword_options(maker), options)
     return maker(**options)
+
+
+def check_given(what: str, defaults: Mapping[str, Any], options: Mapping[str, Any], remedy: str = "") -> None:
+    """Refuse options that lack one without a default (`inspect.Parameter.empty`); `remedy` ends the message."""
+    for name, default in defaults.items():
+        if default is inspect.Parameter.empty and name not in options:
+            raise ConfigError(f"{what}: {name!r} must be given{remedy}")
 
 
 def options_of(kind: Callable[..., Any]) -> dict[str, Option]:

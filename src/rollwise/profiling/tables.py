@@ -13,10 +13,9 @@ import numpy as np
 
 from rollwise.errors import ConfigError, PoolError, StateFileError
 from rollwise.prompt_ids import assign_ids
+from rollwise.runs.names import PASS_RATES_FILE, PASS_RATES_PARQUET, PROFILE_FILE
 from rollwise.state import write_atomically
 
-TABLE = "pass_rates"
-PROFILE_FILE = "profile.json"
 Row = dict[str, Any]
 By = Literal["pass_rate", "mean_score"]
 _Place = str | os.PathLike[str]
@@ -40,7 +39,7 @@ def write_numbers(folder: _Place, numbers: Mapping[str, Any]) -> None:
 
 def write_table(folder: _Place, rows: Sequence[Row]) -> list[Path]:
     """Write `pass_rates.jsonl` and, where pyarrow is installed, `pass_rates.parquet`; the paths."""
-    paths = [Path(folder) / f"{TABLE}.jsonl", Path(folder) / f"{TABLE}.parquet"]
+    paths = [Path(folder) / name for name in (PASS_RATES_FILE, PASS_RATES_PARQUET)]
     write_atomically(paths[0], "".join(json.dumps(row) + "\n" for row in rows).encode())
     try:
         import pyarrow
@@ -60,7 +59,7 @@ def read_table(profile: _Place) -> dict[str, Row]:
     Raises:
         StateFileError: it is missing or damaged.
     """
-    path = Path(profile) / f"{TABLE}.jsonl"
+    path = Path(profile) / PASS_RATES_FILE
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
         return {row["id"]: {**row, "pass_rate": float(row["pass_rate"])} for row in rows}

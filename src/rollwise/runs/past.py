@@ -14,11 +14,11 @@ from typing import Any
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.runs.lines import Faults, enumeration
-from rollwise.runs.names import ROLLOUTS_FILE
+from rollwise.runs.names import PASS_RATES_FILE, PASS_RATES_PARQUET, PROFILE_FILE, ROLLOUTS_FILE
 from rollwise.runs.past_columns import KINDS, Columns, Kind, Line, RowReader, prompt_id
 from rollwise.runs.rows import ENDINGS, read_rows
 
-_PROFILE = {"profile.json", "pass_rates.jsonl", "pass_rates.parquet"}  # of a profile whose --out is the log's folder
+_PROFILE = {PROFILE_FILE, PASS_RATES_FILE, PASS_RATES_PARQUET}  # of a profile whose --out is the log's folder
 _Placed = tuple[str, Mapping[str, Any]]
 
 
