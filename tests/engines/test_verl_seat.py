@@ -91,6 +91,21 @@ def test_schedules_by_tokens_and_coefficients_by_score_are_served() -> None:
         assert one.curriculum.adaptation.averages["score"] == passed / 4
 
 
+def test_a_score_that_was_not_told_before_the_save_is_told_after_it() -> None:
+    def with_score() -> Seat:
+        one = seat()
+        one.curriculum = rw.BOTS(rw.PromptPool(ids=one.curriculum.pool.ids), adaptive="score", forgetting=0.4)
+        return one
+
+    one, again = with_score(), with_score()
+    train(one, range(1, 2))
+    one.evaluated(1, {"a": [1.0, 0.0, 0.0, 0.0]})
+    again.load_state_dict(json.loads(json.dumps(one.state_dict())))
+    again.start(2)
+    assert again.curriculum.adaptation.averages == {"score": 0.25}
+    assert "score" not in again.state_dict()
+
+
 def test_open_tickets_come_back(tmp_path: Path) -> None:
     one = seat(keeps_in_flight=True)
     early, now = one.ask(2), one.ask(2)

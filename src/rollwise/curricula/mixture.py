@@ -82,7 +82,7 @@ class Mixture(Composite, name="mixture", paper="composition: weighted lanes", ne
 
     def _quotas(self, k: int) -> tuple[dict[str, int], dict[str, float]]:
         """Whole numbers that sum to `k`, by largest remainder of what each lane is owed; and what it is owed then."""
-        owed = {name: self.owed[name] + share * k for name, share in self.shares.items()}
+        owed = {name: self.owed[name] + self.shares[name] * k for name in self.children}
         quotas = {name: max(0, int(np.floor(due + 1e-9))) for name, due in owed.items()}
         by_remainder = sorted(quotas, key=lambda name: quotas[name] - owed[name])
         for i in range(k - sum(quotas.values())):

@@ -141,6 +141,20 @@ def test_a_load_takes_back_the_range_of_rewards_too() -> None:
     assert json.dumps(curriculum.state_dict()) == json.dumps(before)
 
 
+def test_lanes_given_in_another_order_go_on_in_the_order_saved() -> None:
+    def mixed(*names: str) -> rw.Curriculum:
+        return rw.Mixture(pool_of(IDS), lanes={name: (1.0, rw.Uniform()) for name in names}, seed=0)
+
+    def batches(curriculum: rw.Curriculum) -> list[list[str]]:
+        return [[ticket.prompt_id for ticket in curriculum.ask(3)] for _ in range(4)]
+
+    first, second = mixed("a", "b"), mixed("b", "a")
+    assert batches(first) != batches(second)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert batches(first) == batches(second)
+    assert list(second.metrics()) == list(first.metrics())
+
+
 def test_what_is_no_pool_or_no_state_is_said_with_a_remedy() -> None:
     rows = [{"id": "a", "prompt": "1+1="}]
     with pytest.raises(rw.PoolError, match=r"got \[\{'id': 'a', .*; PromptPool.from_records makes one"):

@@ -244,6 +244,7 @@ class Composite(Curriculum):
         saved = body["own"]["children"]
         if set(saved) != set(self.children):
             raise StateError(f"the state is of the curricula {sorted(saved)}, and here are {sorted(self.children)}")
+        self.children = {name: self.children[name] for name in saved}  # they choose and answer in the order saved
         for name, child in self.children.items():
             try:
                 child.load_body(saved[name], old_rows, new_rows, strict=strict)

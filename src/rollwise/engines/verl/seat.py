@@ -190,6 +190,7 @@ class Seat:
             "step": self.step,
             "told": dict(self.told),
             "spent": asdict(totals),
+            **({} if self._score is None else {"score": self._score}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -200,10 +201,11 @@ class Seat:
         """
         try:
             curriculum, step, told = state["curriculum"], int(state["step"]), Counter(state["told"])
+            score = None if state.get("score") is None else float(state["score"])
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the data loader's state holds no curriculum: {error!r}; start a new run") from error
         report = self.curriculum.load_state_dict(curriculum)
-        self.step, self.told, self._begun, self._unheard = step, told, False, 0
+        self.step, self.told, self._begun, self._unheard, self._score = step, told, False, 0, score
         logger.info(
             "curriculum resumed at step %d: %s, %d tickets open", step, report, len(self.curriculum.open_tickets())
         )
