@@ -58,6 +58,8 @@ class SuccessMap:
 def rate_counts(groups: GroupTable) -> RateCounts | None:
     """The groups that were trained on; None without any. Rates are those of the commonest group size, 16 at most.
 
+    The first row has only groups that failed altogether, the last those solved altogether, whatever their sizes.
+
     >>> from rollwise.runs.group_table import group_table
     >>> rows = [{"step": 1, "rewards": [0, 1]}, {"step": 1, "rewards": [1, 1]}, {"step": 4, "rewards": [0, 0]}]
     >>> found = rate_counts(group_table(enumerate(rows)))
@@ -69,7 +71,10 @@ def rate_counts(groups: GroupTable) -> RateCounts | None:
         return None
     size = Counter(groups.count[kept].tolist()).most_common(1)[0][0]
     levels = min(max(size, 1), MOST_RATES) + 1
-    rows = np.floor(groups.solved[kept] * (levels - 1) + 0.5).astype(np.int64)
+    solved = groups.solved[kept]
+    rows = np.floor(solved * (levels - 1) + 0.5).astype(np.int64)
+    if levels > 2:
+        rows = np.where((solved > 0) & (solved < 1), np.clip(rows, 1, levels - 2), rows)
     return RateCounts(*sums_by_step(groups.step[kept], rows, levels))
 
 
