@@ -4,7 +4,8 @@
     +0.213 [+0.093, +0.333], 5 seeds <!-- claim: reversal-hopeless.csv score/tokens recommended minus=uniform -->
 
 The line goes into the page as it stands; the mark is a comment, which no reader sees. FILE is relative to
-`benchmarks/results`, MEASURE a column of it, METHOD a method. What is printed:
+`benchmarks/results`, MEASURE a column of it, METHOD a method, or a pattern that one method fits, as 'uniform at *'.
+What is printed:
 
     METHOD                      mean ± standard deviation over seeds
     METHOD minus=OTHER          mean difference of runs of the same seed, and its 95 % t interval
@@ -26,12 +27,13 @@ the numbers are yours to read again.
 from __future__ import annotations
 
 import csv
+import fnmatch
 import math
 import re
 import shlex
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -164,13 +166,25 @@ def values(path: Path, measure: str, method: str, given: dict[str, str]) -> Valu
     return {seed: found[seed] for seed in seeds}
 
 
+def fitting_name(path: Path, method: str, names: Collection[str]) -> str:
+    """The method itself; of a pattern the one name that fits."""
+    if "*" not in method:
+        return method
+    fitting = sorted(fnmatch.filter(names, method))
+    if len(fitting) != 1:
+        raise ConfigError(f"{path.name}: {method!r} must fit one method, and fits {', '.join(fitting) or 'none'}")
+    return fitting[0]
+
+
 def of_runs(path: Path, measure: str, method: str, given: dict[str, str]) -> Values:
     """A column of a `results.csv`, or of another file with a row for each seed."""
     column, _, value = given.get("where", "").partition(":")
     with path.open(encoding="utf-8") as file:
         rows = csv.DictReader(file)
         name = next(one for one in METHODS if one in (rows.fieldnames or ()))
-        lines = [line for line in rows if line[name] == method and (not column or line[column] == value)]
+        every = [line for line in rows if not column or line[column] == value]
+    fitting = fitting_name(path, method, {line[name] for line in every})
+    lines = [line for line in every if line[name] == fitting]
     known = [line for line in lines if line.get(measure)]
     if len({line["seed"] for line in known}) < len(known):
         raise ConfigError(f"{path.name} has several rows of {method} for one seed; say which with where=COLUMN:VALUE")
@@ -181,7 +195,8 @@ def at_place(path: Path, measure: str, method: str, given: dict[str, str]) -> Va
     """A score of a `curves.csv` at a number of tokens, or its mean until then; or on another axis."""
     plans, axis = read_curves(path), given.get("axis", "tokens")
     at = float(given.get("at") or given["until"])
-    runs = plans[given.get("plan", next(iter(plans)))].runs.get(method, {})
+    methods = plans[given.get("plan", next(iter(plans)))].runs
+    runs = methods.get(fitting_name(path, method, methods), {})
     found = {}
     for seed, run in runs.items():
         curve = run_curve(run, measure, axis)

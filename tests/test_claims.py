@@ -410,10 +410,12 @@ def test_refreshing_leaves_the_pages_as_they_are(claim: Any) -> None:
 def test_the_slope_over_sizes_by_hand(claim: Any, tmp_path: Path) -> None:
     """.1 and .3 at one size, .4 and .6 at ten times that: .3, with standard error sqrt(.02), 2 degrees of freedom."""
     for name, ends in {"small": (0.1, 0.3), "large": (0.4, 0.6)}.items():
-        rows = [f"new,{seed},{score}" for seed, score in enumerate(ends)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["method,seed,score/tokens", *rows]))
-    said = claim.text_of("2e5=small.csv,2e6=large.csv score/tokens new", tmp_path)
+        rows = [f"new at {name},{seed},{score}" for seed, score in enumerate(ends)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["method,seed,score/tokens", *rows, "old,0,0.5"]))
+    said = claim.text_of("2e5=small.csv,2e6=large.csv score/tokens 'new at *'", tmp_path)
     assert said == "+0.300 [-0.308, +0.908] for each tenfold, 4 runs"
+    with pytest.raises(ConfigError, match=r"small.csv: '\*' must fit one method, and fits new at small, old"):
+        claim.text_of("small.csv score/tokens *", tmp_path)
 
 
 def test_a_claim_of_a_curve_is_read_between_its_evaluations(claim: Any, tmp_path: Path) -> None:
