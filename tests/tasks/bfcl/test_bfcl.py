@@ -89,7 +89,7 @@ def test_arguments_nested_without_end_are_a_failed_call(text: str) -> None:
 def test_values_nested_without_end_are_a_failed_call() -> None:
     """The parser may have had more of the stack left than the checks have."""
     deep: list[Any] = []
-    for _ in range(2000):
+    for _ in range(100_000):
         deep = [deep]
     services = Services.__new__(Services)
     services._docs = {"power": ("MathAPI", POWER), "any": ("Files", {**POWER, "name": "any"})}
