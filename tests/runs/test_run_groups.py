@@ -144,6 +144,17 @@ def test_other_weights_of_another_model_need_no_sentence_of_their_own(tmp_path: 
     assert str(problem).startswith("the runs differ in model")
 
 
+def test_the_same_weights_in_another_folder_are_no_difference(tmp_path: Path) -> None:
+    """As where a plan's folder was moved between two of its runs; the page said that scores can't be compared."""
+    paths = [write_run(tmp_path / name, curriculum="sec", seed=0, model=f"/{name}/start") for name in ("a", "b")]
+    for path in paths:
+        (path / "model.json").write_text(json.dumps({"weights_digest": "one"}))
+    assert group_runs(paths).problems == ()
+    (paths[0] / "model.json").unlink()
+    (problem,) = group_runs(paths).problems
+    assert str(problem).startswith("the runs differ in model")
+
+
 def mixture(folder: Path, weight: int, seed: int) -> Path:
     lanes = {"a": {"weight": weight, "curriculum": "bots"}, "rest": {"weight": 1, "curriculum": "uniform"}}
     return write_run(folder, curriculum="mixture", curriculum_options={"lanes": lanes}, seed=seed)
