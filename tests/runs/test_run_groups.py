@@ -238,3 +238,23 @@ def test_where_the_plan_varies_the_start_runs_of_one_seed_must_have_the_same(tmp
     assert read_comparison(varied(tmp_path / "right")).problems == ()
     (problem,) = read_comparison(varied(tmp_path / "wrong", bots_1="c")).problems
     assert str(problem).startswith('the runs differ in model ("b", "c"), so')
+
+
+def test_what_a_plan_chooses_by_the_seed_tells_no_methods_apart(tmp_path: Path) -> None:
+    """Each start, and each seed's profile, made a method of its own, of which only some had the baseline's seeds."""
+    folder = varied(tmp_path / "right")
+    plan = json.loads((folder / "comparison.yaml").read_text())
+    plan["methods"] |= {"bots": {"profile": "references/seed{seed}"}, "plain": {}}
+    (folder / "comparison.yaml").write_text(json.dumps(plan))
+    for seed, start in ((0, "a"), (1, "b")):
+        profile = f"/somewhere/references/seed{seed}"
+        common: dict[str, Any] = {"curriculum": "bots", "seed": seed, "model": start}
+        run = folder / f"runs/bots/seed{seed}/config.yaml"
+        run.write_text(json.dumps({**common, "profile": profile}))
+        write_run(folder / f"runs/plain/seed{seed}", **common, profile=None)
+    found = group_runs(sorted(folder.glob("runs/*/seed*")))
+    assert {name: list(seeds) for name, seeds in found.runs.items()} == {
+        "bots, profile=…rences/seed{seed}": [0, 1], "bots, profile=null": [0, 1], "sec": [0, 1],
+    }  # fmt: skip
+    assert found.problems == ()
+    assert found.runs["sec"][1].config["model"] == "b"
