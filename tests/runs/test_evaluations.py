@@ -128,9 +128,10 @@ def test_a_line_that_does_not_fit_its_set(folder, line):
     assert faults.sentences() == ["evaluations.jsonl: line 5 could not be read (it does not fit evaluation_sets.json)."]
 
 
-def test_damaged_sets_are_named(folder):
+@pytest.mark.parametrize("damaged", ["{", '{"id": {"ids": ["a", "b", "c"], "categories": ["L1", "L2"]}}'])
+def test_damaged_sets_are_named(folder, damaged):
     """Without its sets no line can be read."""
-    folder.evaluation_sets.write_text("{")
+    folder.evaluation_sets.write_text(damaged)
     with pytest.raises(StateFileError, match=r"evaluation_sets\.json' can't be read"):
         read_evaluations(folder.path)
     faults = Faults()
