@@ -1,5 +1,6 @@
 """The file of `rollwise compare`: what it says is checked before anything is run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from rollwise.comparing import read_plan, run_comparison
 from rollwise.comparing.plan import Plan, Run
+from rollwise.comparing.state import is_done
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import read_comparison
 from rollwise.models import is_embedded
@@ -150,6 +152,21 @@ def test_a_method_that_was_left_out_for_a_while_is_still_the_same_or_refused(tmp
     changed = {**PLAN["methods"], "dynamic": {"curriculum": "sec", "learning_rate": 0.01}}
     with pytest.raises(ConfigError, match=r"a run of dynamic seed 0 made with .* delete '.*dynamic/seed0' to have it"):
         read_plan(written(tmp_path, methods=changed)).write(tmp_path / "out")
+
+
+def test_a_complete_run_whose_checkpoints_were_deleted_is_complete(tmp_path: Path) -> None:
+    """To save disk, or left out of a copy: the same command trained it again from the beginning, over its logs."""
+    run = read_plan(written(tmp_path)).runs(tmp_path / "out")[0]
+    begin(run)
+    for line, done in (
+        ({"step": 2, "tokens": 499}, False),
+        ({"step": 2, "tokens": 500}, True),
+        ({"step": 3, "tokens": 9}, True),
+    ):
+        (run.folder / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+        assert is_done(run) is done
+    (run.folder / "checkpoints/checkpoint-3").mkdir(parents=True)  # the first was being written
+    assert not is_done(run)
 
 
 def test_a_comparison_whose_folder_was_moved_goes_on(tmp_path: Path) -> None:
