@@ -1,5 +1,6 @@
 """The file of `rollwise compare`: what it says is checked before anything is run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from rollwise.comparing import read_plan, run_comparison
 from rollwise.comparing.plan import Plan, Run
+from rollwise.comparing.state import is_done
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import read_comparison
 from rollwise.models import is_embedded
@@ -103,6 +105,7 @@ def test_an_empty_oracle_is_none(tmp_path: Path) -> None:
 def test_methods_named_by_numbers(tmp_path: Path) -> None:
     plan = read_plan(written(tmp_path, methods={1: {"curriculum": "uniform"}, 2: {}}, baseline=1, oracle=2))
     assert (plan.baseline, plan.oracle, list(plan.methods)) == ("1", "2", ["1", "2"])
+    assert read_plan(written(tmp_path, methods={1: {}, 0: {"curriculum": "uniform"}}, baseline=0)).baseline == "0"
 
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
@@ -150,6 +153,35 @@ def test_a_method_that_was_left_out_for_a_while_is_still_the_same_or_refused(tmp
     changed = {**PLAN["methods"], "dynamic": {"curriculum": "sec", "learning_rate": 0.01}}
     with pytest.raises(ConfigError, match=r"a run of dynamic seed 0 made with .* delete '.*dynamic/seed0' to have it"):
         read_plan(written(tmp_path, methods=changed)).write(tmp_path / "out")
+
+
+def test_what_is_wrong_with_a_file_of_the_comparison_names_it(tmp_path: Path) -> None:
+    """An option of a newer version, say; it seemed to be the plan's, which has no such key."""
+    plan = read_plan(written(tmp_path))
+    plan.write(tmp_path / "out")
+    begin(run := plan.runs(tmp_path / "out")[0])
+    with open(run.folder / "config.yaml", "a") as file:
+        file.write("newer: 1\n")
+    with pytest.raises(ConfigError, match=r"uniform/seed0/config\.yaml, line \d+: train has no option 'newer'"):
+        plan.write(tmp_path / "out")
+    (tmp_path / "out/comparison.yaml").write_text("seeds: 3\n")
+    with pytest.raises(ConfigError, match=r"comparison\.yaml, line 1: seeds must be a list of whole numbers, got 3"):
+        plan.write(tmp_path / "out")
+
+
+def test_a_complete_run_whose_checkpoints_were_deleted_is_complete(tmp_path: Path) -> None:
+    """To save disk, or left out of a copy: the same command trained it again from the beginning, over its logs."""
+    run = read_plan(written(tmp_path)).runs(tmp_path / "out")[0]
+    begin(run)
+    for line, done in (
+        ({"step": 2, "tokens": 499}, False),
+        ({"step": 2, "tokens": 500}, True),
+        ({"step": 3, "tokens": 9}, True),
+    ):
+        (run.folder / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+        assert is_done(run) is done
+    (run.folder / "checkpoints/checkpoint-3").mkdir(parents=True)  # the first was being written
+    assert not is_done(run)
 
 
 def test_a_comparison_whose_folder_was_moved_goes_on(tmp_path: Path) -> None:

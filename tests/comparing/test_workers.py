@@ -5,14 +5,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from rollwise.comparing import worker
 from rollwise.comparing.plan import Run
 from rollwise.comparing.worker import main
 from rollwise.comparing.workers import Workers
 from rollwise.training.config import TrainConfig
+from rollwise.yaml_file import read_yaml
 
 
 @pytest.fixture
@@ -76,3 +79,17 @@ def test_a_run_that_another_comparison_trains_keeps_its_timing(
         assert not (run / "timing.jsonl").exists()
         assert "another process is training into" in capsys.readouterr().err
         other.communicate("")
+
+
+def test_a_run_goes_on_where_its_plan_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looked for data and model where they were when it began, also after the plan's folder was moved."""
+    seen: list[dict[str, Any]] = []
+    monkeypatch.setattr(worker, "resume_run", lambda path: seen.append(read_yaml(path / "config.yaml")))
+    run, options = tmp_path / "run", tmp_path / "options.json"
+    now = {"data": "/there/d.jsonl", "reward": "/there/r.py:right", "model": "org/hub", "out": str(run)}
+    options.write_text(json.dumps(TrainConfig(**now).to_dict()))
+    run.mkdir()
+    saved = {"data": "/here/d.jsonl", "reward": "/here/r.py:right", "model": "org/hub", "out": "old"}
+    (run / "config.yaml").write_text(json.dumps(saved))  # of an earlier version: without `stop`
+    assert main(str(options), jobs=1, pinned=False) == 0
+    assert seen == [{**now, "out": "old"}]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rollwise.errors import StateFileError
-from rollwise.evaluation.categories import category_scores
+from rollwise.evaluation.categories import categories_of, category_scores
 from rollwise.runs.evaluations import (
     Evaluation,
     EvaluationSet,
@@ -60,6 +60,16 @@ def test_scores_by_category(folder):
     first, second, *_ = read_evaluations(folder.path)
     assert scores_by_category(first) == {"L1": 0.25, "L2": 1.0}
     assert scores_by_category(second) == {}
+
+
+def test_a_category_has_as_many_prompts_as_in_the_mean_of_the_runs():
+    """Which prompts are held out depends on the seed; the table named the number of the last run alone."""
+    found = []
+    for hard in (3, 4, 8):
+        names = ["hard"] * hard + ["easy"]
+        one = Evaluation(0, None, 1, names, names, np.zeros(hard + 1), np.zeros(hard + 1, dtype=np.int64))
+        found += category_scores([one])
+    assert [(one.category, one.prompts) for one in categories_of(found)] == [("easy", 1), ("hard", 5)]
 
 
 def test_thousands_of_categories_take_one_pass_over_the_prompts():
@@ -128,9 +138,10 @@ def test_a_line_that_does_not_fit_its_set(folder, line):
     assert faults.sentences() == ["evaluations.jsonl: line 5 could not be read (it does not fit evaluation_sets.json)."]
 
 
-def test_damaged_sets_are_named(folder):
+@pytest.mark.parametrize("damaged", ["{", '{"id": {"ids": ["a", "b", "c"], "categories": ["L1", "L2"]}}'])
+def test_damaged_sets_are_named(folder, damaged):
     """Without its sets no line can be read."""
-    folder.evaluation_sets.write_text("{")
+    folder.evaluation_sets.write_text(damaged)
     with pytest.raises(StateFileError, match=r"evaluation_sets\.json' can't be read"):
         read_evaluations(folder.path)
     faults = Faults()

@@ -47,6 +47,13 @@ def test_screened_rollouts_belong_to_the_group_but_not_to_the_prediction() -> No
     assert groups.own_mean.tolist() == [1.0]
 
 
+def test_groups_of_other_sizes_have_the_same_mean() -> None:
+    """All failed, with 0.1 for the format: sums of 3, 6 and 8 of these, divided, are not all 0.1."""
+    rows = [{"step": 1, "rewards": [0.1] * n} for n in range(1, 9)]
+    assert len({sum(row["rewards"]) / len(row["rewards"]) for row in rows}) > 1
+    assert table(*rows).own_mean.tolist() == [0.1] * 8
+
+
 def test_the_same_rewards_in_another_order_have_the_same_mean() -> None:
     """Else correlations of ranks depend on the order of the rollouts."""
     rows = [{"step": 1, "rewards": [0.1] * i + [1.0] + [0.1] * (7 - i)} for i in range(8)]

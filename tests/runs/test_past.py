@@ -305,6 +305,7 @@ def changed(number: int, **changes: Any) -> Rows:
         (changed(6, reward={}), "line 7: 'reward' must be a number, got {}"),
         ([{"prompt": "a", "reward": 1, "truncated": "yes"}], "line 1: 'truncated' must be true or false, got 'yes'"),
         (changed(6, step=1.5), "line 7: 'step' must be a whole number, got 1.5"),
+        (changed(6, step=10**400), "line 7: 'step' must be a whole number, got 10000"),
         ([{"prompt": "a", "rewards": [1, 0], "completions": ["b"]}], "line 1: 'completions' must be a list of 2"),
         ([{**row, "prompt": f"{i}: {row['prompt']}"} for i, row in enumerate(completion_rows())], "has two rollouts"),
         ([], "has no rollouts"),

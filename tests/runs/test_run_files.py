@@ -161,6 +161,15 @@ def test_late_evaluation_joins_its_step_and_drops_nothing(tmp_path: Path) -> Non
     np.testing.assert_array_equal(run.metrics["reward"], [np.nan, 0.1, 0.2])
 
 
+def test_a_late_evaluation_is_of_what_its_step_had_spent(tmp_path: Path) -> None:
+    """Its line has what was spent by the time that it was written; step 1 seemed to have spent more than step 2."""
+    rows = [{"step": s, "reward": 0.1, "tokens": 100.0 * s} for s in range(1, 5)]
+    rows.insert(3, {"step": 1, "tokens": 340.0, "eval/pass@1": 0.4})
+    run = read_run(write_lines(tmp_path, rows))
+    assert run.metrics["tokens"].tolist() == [100, 200, 300, 400]
+    assert run.metrics["eval/pass@1"][0] == 0.4
+
+
 def test_empty_metrics_is_a_run_without_steps(tmp_path: Path) -> None:
     run = read_run(write_lines(tmp_path, []))
     assert run.steps.tolist() == []

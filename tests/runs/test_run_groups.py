@@ -144,6 +144,17 @@ def test_other_weights_of_another_model_need_no_sentence_of_their_own(tmp_path: 
     assert str(problem).startswith("the runs differ in model")
 
 
+def test_the_same_weights_in_another_folder_are_no_difference(tmp_path: Path) -> None:
+    """As where a plan's folder was moved between two of its runs; the page said that scores can't be compared."""
+    paths = [write_run(tmp_path / name, curriculum="sec", seed=0, model=f"/{name}/start") for name in ("a", "b")]
+    for path in paths:
+        (path / "model.json").write_text(json.dumps({"weights_digest": "one"}))
+    assert group_runs(paths).problems == ()
+    (paths[0] / "model.json").unlink()
+    (problem,) = group_runs(paths).problems
+    assert str(problem).startswith("the runs differ in model")
+
+
 def mixture(folder: Path, weight: int, seed: int) -> Path:
     lanes = {"a": {"weight": weight, "curriculum": "bots"}, "rest": {"weight": 1, "curriculum": "uniform"}}
     return write_run(folder, curriculum="mixture", curriculum_options={"lanes": lanes}, seed=seed)
@@ -227,3 +238,23 @@ def test_where_the_plan_varies_the_start_runs_of_one_seed_must_have_the_same(tmp
     assert read_comparison(varied(tmp_path / "right")).problems == ()
     (problem,) = read_comparison(varied(tmp_path / "wrong", bots_1="c")).problems
     assert str(problem).startswith('the runs differ in model ("b", "c"), so')
+
+
+def test_what_a_plan_chooses_by_the_seed_tells_no_methods_apart(tmp_path: Path) -> None:
+    """Each start, and each seed's profile, made a method of its own, of which only some had the baseline's seeds."""
+    folder = varied(tmp_path / "right")
+    plan = json.loads((folder / "comparison.yaml").read_text())
+    plan["methods"] |= {"bots": {"profile": "references/seed{seed}"}, "plain": {}}
+    (folder / "comparison.yaml").write_text(json.dumps(plan))
+    for seed, start in ((0, "a"), (1, "b")):
+        profile = f"/somewhere/references/seed{seed}"
+        common: dict[str, Any] = {"curriculum": "bots", "seed": seed, "model": start}
+        run = folder / f"runs/bots/seed{seed}/config.yaml"
+        run.write_text(json.dumps({**common, "profile": profile}))
+        write_run(folder / f"runs/plain/seed{seed}", **common, profile=None)
+    found = group_runs(sorted(folder.glob("runs/*/seed*")))
+    assert {name: list(seeds) for name, seeds in found.runs.items()} == {
+        "bots, profile=…rences/seed{seed}": [0, 1], "bots, profile=null": [0, 1], "sec": [0, 1],
+    }  # fmt: skip
+    assert found.problems == ()
+    assert found.runs["sec"][1].config["model"] == "b"

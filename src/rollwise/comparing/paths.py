@@ -60,6 +60,15 @@ def each_path(option: str, given: Any, change: Callable[[str], str]) -> Any:
     return change(given) if isinstance(given, str) and is_path(option, given) else given
 
 
+def with_paths(saved: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The saved options of a run, with the paths that it has `now`: the plan's folder may have been moved since.
+
+    >>> with_paths({"model": "/old/start", "steps": 3}, {"model": "/new/start", "steps": 3, "stop": None})
+    {'model': '/new/start', 'steps': 3}
+    """
+    return {key: now.get(key, value) if is_path(key, value) else value for key, value in saved.items()}
+
+
 def is_same(option: str, before: Any, now: Any) -> bool:
     """Whether an option of a run is what it was.
 

@@ -209,7 +209,8 @@ class Plan:
     def _tuned(self, folder: Path) -> list[int]:
         """The seeds that have been run for choosing in this folder; none of them may be one to report on."""
         before = _kept_plan(folder)
-        tuned = split_seeds(before["seeds"])[1] if isinstance(before, dict) and "seeds" in before else ()
+        with naming_the_line(folder / COMPARISON_FILE):
+            tuned = split_seeds(before["seeds"])[1] if isinstance(before, dict) and "seeds" in before else ()
         begun = [seed for seed in tuned if any(folder.glob(f"runs/*/seed{seed}"))]
         for seed in sorted({*begun} & {*self.seeds}):
             what = f"seed {seed} was for choosing, and has been run in {str(folder)!r}"
@@ -256,7 +257,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
     return Plan(
         name=str(values.get("name") or path.stem),
         about=" ".join(str(values.get("about") or "").split()),
-        baseline=str(values.get("baseline") or next(iter(methods), "")),
+        baseline=str(next(iter(methods), "") if values.get("baseline") in (None, "") else values["baseline"]),
         oracle=None if values.get("oracle") in (None, "") else str(values["oracle"]),
         seeds=seeds,
         tune=tune,
@@ -287,7 +288,9 @@ def _check_same(run: Run, saved: Any) -> None:
         raise ConfigError(
             f"{str(run.folder / CONFIG_FILE)!r} holds no options; delete that folder to have it run again"
         )
-    before, now = TrainConfig.from_dict(saved).to_dict(), run.config.to_dict()
+    with naming_the_line(run.folder / CONFIG_FILE):
+        before = TrainConfig.from_dict(saved).to_dict()
+    now = run.config.to_dict()
     for key in now:
         if key != "out" and not is_same(key, before[key], now[key]):
             raise ConfigError(

@@ -9,14 +9,16 @@ from rollwise.comparing.plan import Run
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.training.budget import is_over
-from rollwise.training.trainer.checkpoint import latest_complete, step_of
+from rollwise.training.trainer.checkpoint import checkpoints, latest_complete, step_of
 
 
 def is_done(run: Run) -> bool:
-    """Whether a run has done all its steps or used up its budget."""
+    """Whether a run has done all its steps or used up its budget; where no checkpoint is kept, its logs say so."""
     if not (run.folder / CONFIG_FILE).exists():
         return False
     folder = RunFolder(run.folder)
+    if not checkpoints(folder.checkpoints):
+        return is_over(run.config, folder, int(last_line(run).get("step", 0)))
     checkpoint = latest_complete(folder.checkpoints, hashes=False)  # nothing is resumed here
     return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
 

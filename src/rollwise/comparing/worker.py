@@ -12,10 +12,10 @@ from pathlib import Path
 import torch
 
 from rollwise.child_process import end_with
+from rollwise.comparing.paths import with_paths
 from rollwise.comparing.timing import note_timing, pin
 from rollwise.errors import RollwiseError
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.names import CONFIG_FILE
 from rollwise.terminal import guard_output, say
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import resume_run, start_run
@@ -28,9 +28,11 @@ def main(path: str, *, jobs: int, pinned: bool) -> int:
         pin()
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     try:
-        with RunFolder(config.folder).held():  # what another comparison noted of a run that it trains stays
+        folder = RunFolder(config.folder)
+        with folder.held():  # what another comparison noted of a run that it trains stays
             note_timing(config.folder, jobs=jobs, pinned=pinned, gpu=gpu)
-            if (config.folder / CONFIG_FILE).exists():  # the run takes the lock of its own process once more
+            if folder.config.exists():  # the run takes the lock of its own process once more
+                folder.write_config(with_paths(folder.read_config(), config.to_dict()))
                 resume_run(config.folder)
             else:
                 start_run(config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Category:
     Attributes:
         set: The set's name; "" for one without.
         category: The category.
-        prompts: How many prompts it has.
+        prompts: How many prompts it has; of several runs their mean, rounded.
     """
 
     set: str
@@ -67,6 +67,14 @@ def category_scores(evaluations: Iterable[Evaluation]) -> list[CategoryScores]:
     return [
         CategoryScores(Category(*key, prompts[key]), *np.array(rows, dtype=np.float64).T) for key, rows in found.items()
     ]
+
+
+def categories_of(scores: Iterable[CategoryScores]) -> tuple[Category, ...]:
+    """The categories of several runs, each once: how many prompts of it are held out may depend on the seed."""
+    found: dict[str, list[Category]] = {}
+    for one in scores:
+        found.setdefault(one.of.key(""), []).append(one.of)
+    return tuple(replace(own[0], prompts=round(sum(c.prompts for c in own) / len(own))) for own in found.values())
 
 
 def category_measures(categories: Iterable[Category]) -> dict[str, Measure]:

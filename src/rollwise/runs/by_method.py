@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,9 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
     """Group any runs by method and seed, from their configs.
 
     A method's label is its curriculum, its options, its gate, and whatever else differs between the runs, as in
-    `prioritized (ema=0.9) + mixed, steps=200`. A run without a config is labelled by its folder: `METHOD` of
-    `METHOD/seed3` and `METHOD-seed3`. Where methods would have the same label, and where a method has the same seed
+    `prioritized (ema=0.9) + mixed, steps=200`. What the plan of a comparison's runs chooses by the seed, such as the
+    start, is no difference. A run without a config is labelled by its folder: `METHOD` of `METHOD/seed3` and
+    `METHOD-seed3`. Where methods would have the same label, and where a method has the same seed
     twice, the folder is added to it. Every run is in exactly one method; a folder that is given twice counts once. A
     folder without a readable run is left out, and is among the problems.
 
@@ -72,16 +73,28 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
     if not read:
         raise ConfigError(f"no run to compare; {problems[0].text if problems else 'give run folders'}")
     problems += _tuned(read)
-    methods = _methods(read)
+    planned, own = [_as_planned(run) for run in read], {run.path: run for run in read}
+    methods = _methods(planned)
     names = _names(methods)
-    runs = {name: method.runs for name, method in zip(names, methods, strict=True)}
+    runs = {n: {seed: own[run.path] for seed, run in m.runs.items()} for n, m in zip(names, methods, strict=True)}
     if baseline is not None and baseline not in runs:
         raise ConfigError(f"baseline {baseline!r} is none of the methods {names}; give one of these")
     if baseline is None:
         uniform = (name for name, method in zip(names, methods, strict=True) if method.label.split(",")[0] == "uniform")
         baseline = next(uniform, names[0])
     oracles = (name for name, method in zip(names, methods, strict=True) if _is_oracle(method) and name != baseline)
-    return RunSet("comparison of runs", runs, baseline, next(oracles, None), None, (*problems, *unlike_runs(runs)))
+    problems += unlike_runs(runs, by_seed=all("{seed}" in str(run.config.get("model")) for run in planned))
+    return RunSet("comparison of runs", runs, baseline, next(oracles, None), None, tuple(problems))
+
+
+def _as_planned(run: RunData) -> RunData:
+    """The run with its plan's own words for what a comparison chooses by the seed, as `references/seed{seed}`."""
+    if (plan := plan_of(run.path)) is None:
+        return run
+    methods, start = plan.get("methods"), {"model": "{seed}"} if plan.get("starts") else None
+    own = methods.get(run.path.resolve().parent.name) if isinstance(methods, dict) else None
+    options = {k: v for part in (plan.get("base"), start, own) if isinstance(part, dict) for k, v in part.items()}
+    return replace(run, config=run.config | {k: v for k, v in options.items() if "{seed}" in str(v)})
 
 
 def _is_oracle(method: _Method) -> bool:

@@ -120,12 +120,17 @@ def read_sets(folder: str | Path, faults: Faults | None = None) -> dict[str, Eva
         return {}
     try:
         sets = json.loads(path.read_text(encoding="utf-8"))
-        return {name: EvaluationSet(list(one["ids"]), one["categories"]) for name, one in sets.items()}
+        return {name: _set(one) for name, one in sets.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if faults is None:
             raise StateFileError(f"{str(path)!r} can't be read ({error!r}); resume the run to have it again") from error
         faults.add_file(EVALUATION_SETS_FILE, "can't be read")
         return {}
+
+
+def _set(facts: Mapping[str, Any]) -> EvaluationSet:
+    ids, categories = list(facts["ids"]), facts["categories"]
+    return EvaluationSet(ids, None if categories is None else [str(c) for _, c in zip(ids, categories, strict=True)])
 
 
 def write_sets(folder: Path, sets: Mapping[str, EvaluationSet]) -> None:

@@ -152,7 +152,7 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
         best=best,
         predicted=real["predicted"],
         predicted_variance=real["predicted_variance"],
-        own_mean=rule.spec.scores(real["own_mean"]),
+        own_mean=rule.spec.scores(real["own_mean"]).round(12),  # so that equal means tie, whatever they were summed of
         own_variance=real["own_variance"] / (rule.spec.high - rule.spec.low) ** 2,
         lengths=np.stack([unsolved, solved]).transpose(2, 0, 1),
         solved=np.where(whole["count"] > 0, reached, np.nan),
@@ -189,7 +189,7 @@ def _facts(
         "best": best,
         "predicted": predicted if is_real(predicted) else math.nan,
         "predicted_variance": variance if is_real(variance) else math.nan,
-        "own_mean": sum(sorted(own)) / len(own) if own else math.nan,  # the same in any order, so that equal means tie
+        "own_mean": sum(own) / len(own) if own else math.nan,
         "own_variance": _variance(own),
         **_lengths(row, mark),
     }

@@ -181,7 +181,7 @@ class RowReader:
     def _step(self, value: Any, place: str) -> int:
         try:
             step = float(value) if not isinstance(value, bool) else math.nan
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             step = math.nan
         if not step.is_integer():
             raise self._wrong("step_column", "a whole number", value, place)

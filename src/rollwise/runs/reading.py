@@ -33,8 +33,9 @@ ABSENT = "is not there"
 REWARDS = "rewards"
 """What every line of `rollouts.jsonl` has; a file without it was written by something else."""
 
+_SPENT = ("wall_s", "rollouts", "tokens", "flops")
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
-_CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens", "flops", "time/evaluation"})
+_CLOCK_KEYS = frozenset({"step", "time", *_SPENT, "time/evaluation"})
 
 
 @dataclass(frozen=True)
@@ -253,6 +254,8 @@ def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:
             if step < last_trained:
                 rows = {kept: values for kept, values in rows.items() if kept < step}
             last_trained = step
+        elif step in rows:  # more may have been spent since
+            row |= {key: rows[step][key] for key in _SPENT if key in rows[step]}
         rows.setdefault(step, {}).update(row)
     return _as_columns(rows)
 

@@ -188,12 +188,19 @@ def unlike_runs(runs: Runs, *, by_seed: bool = False) -> list[Problem]:
     seeds = sorted({seed for own in runs.values() for seed in own})
     apart = [{name: {seed: own[seed]} for name, own in runs.items() if seed in own} for seed in seeds]
     parts = apart if by_seed else [runs]
-    problems += [Problem("", None, "unequal", text) for part in parts for text in _differences(part, ("model",))]
+    unsure = [part for part in parts if not _same_weights(part)]
+    problems += [Problem("", None, "unequal", text) for part in unsure for text in _differences(part, ("model",))]
     if not problems:
         # What is held out depends on the seed.
         told = [_others(apart, _held_out, _PROMPTS), _others(parts, lambda run: run.start, _WEIGHTS)]
         problems = [Problem("", None, "unequal", text) for text in told if text]
     return problems
+
+
+def _same_weights(runs: Runs) -> bool:
+    """Whether all began with the same weights for certain, whatever path or name these had."""
+    starts = {run.start for seeds in runs.values() for run in seeds.values()}
+    return len(starts) == 1 and None not in starts
 
 
 def _differences(runs: Runs, keys: Sequence[str]) -> list[str]:

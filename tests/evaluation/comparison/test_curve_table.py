@@ -88,6 +88,22 @@ def test_what_was_not_noted_at_an_evaluation_is_filled_in_before_lines_are_left_
         assert texts(relative_table(again, axis)) == texts(relative_table(found, axis))
 
 
+def test_a_step_that_generates_nothing_ends_with_the_budget(tmp_path: Path) -> None:
+    """Two steps train on each generation: after uniform's 200 tokens bots has done its steps 3 and 4."""
+    folder = write_sets_comparison(tmp_path / "sets", {"uniform": 0.2, "bots": 0.3}, seeds=1)
+    for method, last, spent in (("uniform", 10, 40), ("bots", 40, 100)):
+        path = folder / "runs" / method / "seed0/metrics.jsonl"
+        rows = [json.loads(line) for line in path.read_text().splitlines()][: last + 1]
+        path.write_text("".join(json.dumps(row | {"tokens": spent * ((row["step"] + 1) // 2)}) + "\n" for row in rows))
+        config = path.with_name("config.yaml")
+        config.write_text(json.dumps(json.loads(config.read_text()) | {"steps": last}))
+    found = compare_set(read_comparison(folder))
+    (tmp_path / "curves.csv").write_text(found.curves)
+    (again,) = (compare_set(runs) for runs in read_curves(tmp_path / "curves.csv").values())
+    assert (found.budgets["tokens"].value, found.budgets["tokens"].set_by) == (200, "uniform seed 0")
+    assert [one.method("bots").axes["steps"].cut for one in (found, again)] == [4, 4]
+
+
 def test_no_method_stands_in_for_a_baseline_without_a_run(comparison: Comparison, tmp_path: Path) -> None:
     rows = [row for row in comparison.curves.splitlines() if ",baseline," not in row]
     (tmp_path / "curves.csv").write_text("\n".join(rows))

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation.categories import category_measures
+from rollwise.evaluation.categories import categories_of, category_measures
 from rollwise.evaluation.comparison.data import ComparedRuns, Runs, Sorting, run_result, sort_runs
 from rollwise.evaluation.comparison.measured import MeasuredRun
 from rollwise.evaluation.comparison.methods import Methods
@@ -78,9 +78,7 @@ def compare_runs(
     sorting.runs = {pair: one.run for pair, one in every.items()}
     found = {pair: run.measures for pair, run in every.items()}
     sorting.problems += [Problem(*pair, "categories", said) for pair, run in every.items() for said in run.faults]
-    categories = tuple(
-        {one.of.key("final"): one.of for pair in sorting.compared for one in every[pair].categories}.values()
-    )
+    categories = categories_of(one for pair in sorting.compared for one in every[pair].categories)
     measures = {**score_measures(columns), **COST_MEASURES, **category_measures(categories)}
     timing = settle_timing(sorting, measures)
     whole = asked.compare(sorting, measures, found)

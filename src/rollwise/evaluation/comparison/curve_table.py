@@ -110,7 +110,7 @@ def _lines(run: RunData, cut: float | None) -> list[int]:
     kept = {int(i) for name in _scores(run) for i in np.flatnonzero(np.isfinite(run.metrics[name]))}
     spent = spending(run, "tokens")
     if cut is not None and spent is not None and last_step(run):
-        after = int(np.searchsorted(spent, cut))
+        after = int(np.searchsorted(spent, cut, side="right"))
         kept |= {i for i in (after - 1, after) if 0 <= i < len(spent)}
     return sorted(kept)
 
