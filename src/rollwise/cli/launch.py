@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shlex
 from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
@@ -152,7 +151,7 @@ def _has_verl() -> bool:
 def _checked(engine: str, command: Any, path: str | None) -> str:
     """Have the engine itself read the command's keys, where it is installed; `path` is a new run's file."""
     if engine != "verl":
-        more = f"rollwise train --config {shlex.quote(str(path))} --dry_run"
+        more = f"rollwise train --config {path} --dry_run"
         return "nothing was run, and only the options were checked" + (
             "" if path is None else f"; `{more}` checks data and model too (leave engine_options out of the file)"
         )

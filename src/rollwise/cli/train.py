@@ -85,23 +85,14 @@ def run(options: Namespace) -> int:
         if dry:
             _dry_run(config)
             return 0
-        if _started_again(config):
-            resume, values = str(config.folder), {}
     check_installed("matplotlib", "the report at the end", "report")
-    from rollwise.training.run import resume_run, start_run
+    from rollwise.training.run import resume_run, start_run, started_again
 
+    if resume is None and started_again(config):
+        resume, values = str(config.folder), {}
     folder = start_run(config) if resume is None else resume_run(resume, **values)
     _report(folder)
     return 0
-
-
-def _started_again(config: TrainConfig) -> bool:
-    """Whether torchrun starts the run once more, after one of its processes died (`max_restarts`): it goes on then."""
-    from rollwise.runs.folder import RunFolder
-
-    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" or not (config.folder / CONFIG_FILE).exists():
-        return False
-    return TrainConfig.from_dict(RunFolder(config.folder).read_config()) == config
 
 
 def how_to_go_on(options: Namespace) -> str:
