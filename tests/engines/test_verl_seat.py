@@ -9,11 +9,14 @@ import datasets
 import pytest
 
 import rollwise as rw
+from rollwise.cli import main
 from rollwise.engines.run_log import RunLog
 from rollwise.engines.verl.prompts import make_pool
 from rollwise.engines.verl.seat import Heard, Seat
 from rollwise.reports.run.report import write_report
 from rollwise.runs.reading import read_run
+from rollwise.watching.follow import RunFollower
+from rollwise.watching.state import take_snapshot
 
 
 def seat(
@@ -42,11 +45,11 @@ def heard(ticket: rw.Ticket, fate: str = "trained") -> Heard:
     return Heard(ticket.id, rewards_of(ticket), [3] * 4, ["a"] * 4, fate)
 
 
-def train(one: Seat, steps: range) -> dict[int, list[str]]:
+def train(one: Seat, steps: range, batch: int = 3) -> dict[int, list[str]]:
     """verl's synchronous loop: a batch is asked, sampled and told; then the next."""
     asked = {}
     for step in steps:
-        tickets = one.ask(3)
+        tickets = one.ask(batch)
         asked[step] = [ticket.prompt_id for ticket in tickets]
         one.start(step)
         one.tell(heard(ticket) for ticket in tickets)
@@ -252,6 +255,26 @@ def test_the_folder_can_be_reported(tmp_path: Path) -> None:
     assert "told" in write_report(tmp_path).read_text()
     train(seat(folder=tmp_path, seed=1), range(1, 2))
     assert (tmp_path / "before-1/rollouts.jsonl").exists()
+
+
+def test_a_run_of_verls_own_command_goes_on_by_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was said to go on by `trainer.train(...)` in a script, which there is not."""
+    train(seat(folder=tmp_path), range(1, 3))
+    assert main(["train", "--resume", str(tmp_path)]) == 1
+    assert "give verl's own command again with trainer.resume_mode=auto" in capsys.readouterr().err
+    follower = RunFollower(tmp_path)
+    follower.look()
+    assert "verl's own command with" in take_snapshot("run", follower.history, now=1e12).alarms[0]
+
+
+def test_categories_may_be_numbers(tmp_path: Path) -> None:
+    """The first tell raised a TypeError, within verl: levels, say, are whole numbers."""
+    for values, written in (([3, 4], "3"), ([["a", "b"], ["c"]], "a | b"), ([["a", 3], ["c"]], "a | 3")):
+        pool = rw.PromptPool(ids=["p0", "p1"], columns={"category": values})
+        curriculum = rw.Uniform(pool, seed=0)
+        folder = tmp_path / written
+        train(Seat(curriculum, n_rollouts=4, silent_after=16, log=RunLog(folder, curriculum, {})), range(1, 2), 2)
+        assert {line["prompt_id"]: line["category"] for line in lines(folder)}["p0"] == written
 
 
 def test_evaluations_join_their_step(tmp_path: Path) -> None:

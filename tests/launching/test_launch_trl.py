@@ -12,12 +12,15 @@ import pytest
 import yaml
 from processes import Command, ranks
 
-from rollwise.cli import main
+from rollwise.cli import main, train
 from rollwise.launching.command import Command as Launched
 from rollwise.models import EmbeddedConfig
 from rollwise.models.embedded import build_policy
 from rollwise.models.loading import save_policy
+from rollwise.runs.folder import RunFolder
 from rollwise.tasks.countdown.task import Countdown
+from rollwise.training import run
+from rollwise.training.config import TrainConfig
 from rollwise.yaml_file import read_yaml
 
 BASE = "task: countdown\nprompts_per_step: 4\neval_prompts: 0\nsave_every: 1\nsteps: 1\n"
@@ -111,6 +114,42 @@ def test_the_command_that_is_shown_is_the_one_that_runs(tmp_path: Path, capsys: 
     assert said[said.index("train") + 1 :][:2] == ["--config", str(tmp_path / "run/train.yaml")]
 
 
+def test_a_run_that_torchrun_starts_again_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`max_restarts` was of no use: each further start ended with "holds a run already"."""
+    went_on: list[str] = []
+    monkeypatch.setattr(run, "resume_run", lambda folder, **_: went_on.append(folder) or Path(folder))
+    monkeypatch.setattr(train, "_report", lambda folder: None)
+    command = ["train", "--config", _file(tmp_path)]
+    RunFolder(tmp_path / "run").write_config(TrainConfig.from_dict(read_yaml(command[-1])).to_dict())
+    assert main(command) == 1
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert main(command) == 0
+    assert went_on == [str(tmp_path / "run")]
+    capsys.readouterr()
+    assert main([*command, "--seed", "1"]) == 1  # of another run
+    assert "holds a run already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "launch"])
+def test_an_interrupted_run_goes_on_by_the_command_that_began_it(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a launched run `rollwise train --resume` was said, which goes on in one process."""
+
+    def interrupted(config: TrainConfig) -> None:
+        RunFolder(config.folder).write_config(config.to_dict())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "start_run", interrupted)
+    if command == "launch":
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run/launch.yaml").write_text("engine: trl\nnproc: 2\nnnodes: 1\n")
+    assert main(["train", "--config", _file(tmp_path)]) == 130
+    assert f"rollwise {command} --resume {tmp_path / 'run'} goes on" in capsys.readouterr().err
+
+
 def test_a_resumed_run_may_go_on_on_other_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--nnodes was ignored without --nproc, and with it, where it was not given, one machine was taken."""
     (tmp_path / "config.yaml").write_text("task: countdown\n")
@@ -124,6 +163,14 @@ def test_a_resumed_run_may_go_on_on_other_machines(tmp_path: Path, capsys: pytes
         assert main(["launch", "--resume", str(tmp_path), *words, "--dry_run", "true"]) == 0
         said = capsys.readouterr().out.split()
         assert [said[1 + said.index(name)] for name in ("--nnodes", "--nproc_per_node")] == [nnodes, nproc]
+
+
+def test_a_dry_run_of_a_resume_names_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It named `rollwise train --config None --dry_run`."""
+    (tmp_path / "config.yaml").write_text("task: countdown\n")
+    (tmp_path / "launch.yaml").write_text("engine: trl\nnproc: 1\nnnodes: 1\n")
+    assert main(["launch", "--resume", str(tmp_path), "--dry_run"]) == 0
+    assert capsys.readouterr().err == "nothing was run, and only the options were checked\n"
 
 
 def test_switches_of_torchrun_and_the_users_threads(
@@ -275,14 +322,23 @@ def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (tmp_path / "run/report.html").exists()
 
 
-def test_without_verl_nothing_is_begun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_verl_nothing_is_begun(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder was made, verl was missing, and the same command was refused, as it "holds a run already"."""
     if importlib.util.find_spec("verl") is not None:
         pytest.skip("verl is here")
     (tmp_path / "d.jsonl").write_text("".join(f'{{"prompt": "{i}+1=", "answer": "{i + 1}"}}\n' for i in range(40)))
     options = {"data": str(tmp_path / "d.jsonl"), "reward": "exact", "model": "Qwen/none", "system": "", "steps": 1}
-    path, run = tmp_path / "my.yaml", tmp_path / "run"
-    path.write_text(yaml.safe_dump({**options, "prompts_per_step": 8, "learning_rate": 1e-6, "out": str(run)}))
-    assert main(["launch", str(path), "--engine", "verl", "--nproc", "1"]) == 1
+    path, out = tmp_path / "my.yaml", tmp_path / "run"
+    path.write_text(yaml.safe_dump({**options, "prompts_per_step": 8, "learning_rate": 1e-6, "out": str(out)}))
+    command = ["launch", str(path), "--engine", "verl", "--nproc", "1"]
+    assert main(command) == 1
     assert "verl is not installed here" in capsys.readouterr().err
-    assert not run.exists()
+    assert not out.exists()
+    (tmp_path / "here/verl").mkdir(parents=True)  # a clone of verl, say, which Python takes for a namespace
+    monkeypatch.syspath_prepend(tmp_path / "here")
+    assert main([*command, "--dry_run"]) == 0
+    assert "verl is not installed here, so its keys were not checked" in capsys.readouterr().err
+    assert main(command) == 1
+    assert not out.exists()

@@ -242,6 +242,18 @@ def test_columns_that_the_method_is_told_of_reach_verl() -> None:
     assert "other" not in row
 
 
+def test_columns_of_a_method_within_and_lists_of_any_name_reach_verl(tmp_path: Path) -> None:
+    """verl's job ended with a MissingColumnError that the same file has not with TRL."""
+    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "level": i % 3, "vec": [i, 1.0]} for i in range(40)]
+    (tmp_path / "sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    history = {"curriculum": "sec", "options": {"category": "level"}}
+    own = config(tmp_path / "sums.jsonl", curriculum="hive", curriculum_options={"history": history})
+    train, _ = splits(own, verl_task(own))
+    assert isinstance(train[0]["level"], int)
+    own = config(tmp_path / "sums.jsonl", curriculum="frontier", curriculum_options={"embedding": "vec"})
+    assert keys(Launch("verl", own, Machines(1), Extra()).command(write=False))["+data.rollwise.columns"] == "{vec:vec}"
+
+
 def test_the_embedded_policy_is_refused() -> None:
     with pytest.raises(rw.ConfigError, match="embedded"):
         verl_task(TrainConfig())

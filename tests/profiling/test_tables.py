@@ -14,7 +14,7 @@ from rich.console import Console
 from toys import make_trainer
 
 import rollwise as rw
-from rollwise.errors import ConfigError, PoolError, StateFileError
+from rollwise.errors import ConfigError, MissingColumnError, PoolError, StateFileError
 from rollwise.profiling import ProfileConfig, add_pass_rates, read_table, reference_pass_rates
 from rollwise.profiling.profile import run_profile
 from rollwise.profiling.tables import join_rates, table_rows, write_table
@@ -47,6 +47,17 @@ def test_weak_is_the_model_of_the_lower_mean() -> None:
     assert join_rates(big, small, by="mean_score", names=names) == {"a": (0.1, 0.2), "b": (0.1, 0.2)}
     with pytest.raises(ConfigError, match="no prompt in common"):
         join_rates(big, {}, names=names)
+    with pytest.raises(ConfigError, match="'./big' is joined with itself; give the folder of another model's profile"):
+        join_rates(big, big, names=("big", "./big"))
+
+
+def test_a_data_set_without_prompts_is_named(tmp_path: Path) -> None:
+    """The prompts in a column of another name, and all splits at once, were a KeyError of `datasets`."""
+    write_table(tmp_path, [{"id": "a", "pass_rate": 0.5, "mean_score": 0.5}])
+    one = datasets.Dataset.from_list([{"problem": "1+1=", "answer": "2"}])
+    for data, named in ((one, "problem, answer"), (datasets.DatasetDict({"train": one}), "train")):
+        with pytest.raises(MissingColumnError, match=f"no column 'prompt', but {named}; rename the column"):
+            add_pass_rates(data, tmp_path)
 
 
 def test_references_of_another_column_are_refused(tmp_path: Path) -> None:

@@ -132,6 +132,25 @@ def test_a_run_that_is_extended(begun: RunFolder, replay: Callable[[int], None])
     assert (shown(follower).status, shown(follower).done) == ("running", 0.5)
 
 
+def test_a_launched_run_goes_on_by_launch_and_verls_steps_are_batches(
+    begun: RunFolder, replay: Callable[[int], None]
+) -> None:
+    """Its options count optimiser steps: it was never complete. And `rollwise train --resume` refuses a run of verl."""
+    begun.write_config({**begun.read_config(), "steps": 2 * STEPS, "prompts_per_step": 8, "mini_batch_prompts": 4})
+    for step in range(STEPS):
+        replay(step)
+    for engine, steps in (("trl", 2 * STEPS), ("verl", STEPS)):
+        (begun.path / "launch.yaml").write_text(f"engine: {engine}\n")
+        follower = RunFollower(begun.path)
+        follower.look()
+        quiet = take_snapshot("run", follower.history, now=1e12)
+        assert (quiet.status, quiet.steps) == ("quiet", steps)
+        assert "if training was stopped: rollwise launch --resume RUN" in quiet.alarms[0]
+    replay(STEPS)
+    follower.look()
+    assert shown(follower).status == "complete"
+
+
 def test_damaged_lines_are_counted_and_said(begun: RunFolder, replay: Callable[[int], None]) -> None:
     replay(0)
     replay(1)

@@ -110,7 +110,7 @@ def run(options: Namespace) -> int:
         machines = command.Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
         trains = _options_of_train(words) if engine == "trl" else {}
         made = launch.new_launch(str(path), engine, machines, words, trains)
-    if made.engine == "verl" and not dry and importlib.util.find_spec("verl") is None:  # before anything is written
+    if made.engine == "verl" and not dry and not _has_verl():  # before anything is written
         raise ConfigError("verl is not installed here, so nothing was begun; install it, or see the run by --dry_run")
     line = made.command(write=not dry)
     say(line.shown() + "\n")
@@ -119,7 +119,7 @@ def run(options: Namespace) -> int:
 
         say("".join(f"note: {caution}\n" for caution in cautions(made.config)), error=True)
     if dry:
-        say(_checked(made.engine, line, str(path)) + "\n", error=True)
+        say(_checked(made.engine, line, path) + "\n", error=True)
     else:
         line.run()
     return 0
@@ -142,14 +142,20 @@ def _gpus() -> int:
     return max(1, torch.cuda.device_count())
 
 
-def _checked(engine: str, command: Any, path: str) -> str:
-    """Have the engine itself read the command's keys, where it is installed."""
+def _has_verl() -> bool:
+    """Whether verl is installed; a folder of that name here, such as a clone of it, is none."""
+    spec = importlib.util.find_spec("verl")
+    return spec is not None and spec.origin is not None
+
+
+def _checked(engine: str, command: Any, path: str | None) -> str:
+    """Have the engine itself read the command's keys, where it is installed; `path` is a new run's file."""
     if engine != "verl":
-        return (
-            f"nothing was run, and only the options were checked; `rollwise train --config {path} --dry_run` "
-            "checks data and model too (leave engine_options out of the file)"
+        more = f"rollwise train --config {path} --dry_run"
+        return "nothing was run, and only the options were checked" + (
+            "" if path is None else f"; `{more}` checks data and model too (leave engine_options out of the file)"
         )
-    if importlib.util.find_spec("verl") is None:
+    if not _has_verl():
         return "nothing was run; verl is not installed here, so its keys were not checked"
     from rollwise.launching.verl import check_keys
 

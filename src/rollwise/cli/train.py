@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError, StateFileError, check_installed
-from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REPORT_FILE
+from rollwise.runs.names import CONFIG_FILE, LAUNCH_FILE, METRICS_FILE, REPORT_FILE
 from rollwise.terminal import make_console, say
 from rollwise.training.config import TrainConfig
 
@@ -86,8 +86,10 @@ def run(options: Namespace) -> int:
             _dry_run(config)
             return 0
     check_installed("matplotlib", "the report at the end", "report")
-    from rollwise.training.run import resume_run, start_run
+    from rollwise.training.run import resume_run, start_run, started_again
 
+    if resume is None and started_again(config):
+        resume, values = str(config.folder), {}
     folder = start_run(config) if resume is None else resume_run(resume, **values)
     _report(folder)
     return 0
@@ -102,7 +104,8 @@ def how_to_go_on(options: Namespace) -> str:
         folder = TrainConfig.from_dict(given).folder
         if not (folder / CONFIG_FILE).exists():
             return "the same command begins the run"
-    return f"rollwise train --resume {shlex.quote(str(folder))} goes on"
+    command = "launch" if (Path(folder) / LAUNCH_FILE).exists() else "train"
+    return f"rollwise {command} --resume {shlex.quote(str(folder))} goes on"
 
 
 def _dry_run(config: TrainConfig) -> None:

@@ -156,7 +156,7 @@ class RunLog:
         if not pool.has_categories or prompt_id not in pool:
             return {}
         value = pool.columns["category"][pool.slot(prompt_id)]
-        return {"category": value if isinstance(value, str) else " | ".join(value)}
+        return {"category": " | ".join(map(str, value if isinstance(value, tuple | list) else [value]))}
 
     def _line(self, step: int) -> dict[str, Any]:
         spent = {name: getattr(self.totals, name) for name in ("wall_s", "rollouts", "tokens")}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.launching.command import Command, Extra, Machines
-from rollwise.launching.prepared import LISTS, splits, verl_task, write_verl_data
+from rollwise.launching.prepared import LISTS, named_columns, splits, verl_task, write_verl_data
 from rollwise.launching.trl import trl_command
 from rollwise.launching.verl import verl_command
 from rollwise.renamed import with_new_names
@@ -65,7 +65,8 @@ class Launch:
         config = _written_out(self.config)
         task = verl_task(config)
         train, held_out = splits(config, task)
-        columns = [name for name in LISTS if name in train[0]]
+        lists = {name for name in named_columns(config.curriculum_options) if isinstance(train[0].get(name), list)}
+        columns = sorted({name for name in LISTS if name in train[0]} | lists - {"prompt"})
         command = verl_command(config, task, self.machines, self.extra, columns=columns, resume=self.resume)
         if write and not self.resume:
             write_verl_data(folder, train=train, eval=held_out)

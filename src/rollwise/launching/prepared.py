@@ -60,14 +60,16 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str, columns: Collec
     return rows
 
 
-def named_columns(options: Mapping[str, Any]) -> list[str]:
-    """The texts in a method's options: whichever is the name of a column, the method reads it.
+def named_columns(options: Any) -> list[str]:
+    """The texts in a method's options, and in those of the methods within: if one names a column, the method reads it.
 
-    >>> named_columns({"references": ["weak", "strong"], "prior": "past", "momentum": 0.9})
+    >>> named_columns({"references": ["weak", "strong"], "history": {"options": {"prior": "past"}}, "momentum": 0.9})
     ['weak', 'strong', 'past']
     """
-    listed = [value if isinstance(value, list | tuple) else [value] for value in options.values()]
-    return [name for names in listed for name in names if isinstance(name, str)]
+    if isinstance(options, str):
+        return [options]
+    parts = options.values() if isinstance(options, Mapping) else options if isinstance(options, list | tuple) else ()
+    return [name for part in parts for name in named_columns(part)]
 
 
 def write_verl_data(folder: Path, **rows: list[dict[str, Any]]) -> None:

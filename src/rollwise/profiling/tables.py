@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.errors import ConfigError, PoolError, StateFileError
+from rollwise.errors import ConfigError, MissingColumnError, PoolError, StateFileError
 from rollwise.prompt_ids import assign_ids
 from rollwise.runs.names import PASS_RATES_FILE, PASS_RATES_PARQUET, PROFILE_FILE
 from rollwise.state import write_atomically
@@ -95,7 +95,9 @@ def _check_by(by: str) -> None:
 
 
 def shared_ids(one: Iterable[str], other: Mapping[str, Row], names: tuple[str, str]) -> list[str]:
-    """Those of a profile's prompts that another has too; `ConfigError` where there is none."""
+    """Those of a profile's prompts that another has too; `ConfigError` where there is none, or it is the same one."""
+    if Path(names[0]).resolve() == Path(names[1]).resolve():
+        raise ConfigError(f"{names[1]!r} is joined with itself; give the folder of another model's profile")
     shared = [id_ for id_ in one if id_ in other]
     if not shared:
         raise ConfigError(
@@ -145,6 +147,7 @@ def add_pass_rates(
 
     Raises:
         PoolError: prompts without a pass rate, and `missing` is "error"; or none with one.
+        MissingColumnError: the data set has no column `prompt`.
         ConfigError: a wrong value, or `by` is "mean_score" and the profile was joined by pass rates; give `join` then.
     """
     if missing not in ("error", "drop"):
@@ -152,6 +155,11 @@ def add_pass_rates(
     _check_by(by)
     columns = _columns(read_table(profile), None if join is None else read_table(join), by, (str(profile), str(join)))
     names = dataset.column_names
+    if "prompt" not in names:
+        raise MissingColumnError(
+            f"the data set has no column 'prompt', but {', '.join(names)}; rename the column of prompts to it, or of "
+            "several splits give one"
+        )
     given = dataset[id_column] if id_column in names else [None] * len(dataset)
     ids, _ = assign_ids(list(given), list(dataset["prompt"]), on_duplicate="number")
     known = set.intersection(*(set(values) for values in columns.values()))

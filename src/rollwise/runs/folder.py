@@ -159,9 +159,11 @@ class RunFolder:
             raise StateFileError(f"{str(self.config)!r} holds no options: put back what `rollwise train` wrote there")
         refuse_samples(self.path, config)
         if config.get("kind") == SCRIPT:
+            again = "run the script again with trainer.train(resume_from_checkpoint=True)"
+            if config.get("engine") == "verl":
+                again = "give verl's own command again with trainer.resume_mode=auto"
             raise StateFileError(
-                f"{str(self.path)!r} is the run of a script, which the command can't go on with: run the script again "
-                "with trainer.train(resume_from_checkpoint=True)"
+                f"{str(self.path)!r} is the run of a script, which the command can't go on with: {again}"
             )
         return config
 

@@ -63,6 +63,13 @@ def check_new(config: TrainConfig) -> None:
         )
 
 
+def started_again(config: TrainConfig) -> bool:
+    """Whether torchrun starts the run once more, after one of its processes died (`max_restarts`): it goes on then."""
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" or not (config.folder / CONFIG_FILE).exists():
+        return False
+    return TrainConfig.from_dict(RunFolder(config.folder).read_config()) == config
+
+
 def resume_run(
     path: str | os.PathLike[str],
     *,

@@ -14,7 +14,7 @@ from rollwise.errors import RollwiseError, StateFileError
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import parse_line, refuse_samples
 from rollwise.runs.names import CONFIG_FILE, EVALUATIONS_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
-from rollwise.runs.reading import read_rewards
+from rollwise.runs.reading import as_counted, engine_of, read_rewards
 from rollwise.runs.solved import SolvedRule
 from rollwise.watching.held_out import read_held_out
 from rollwise.watching.history import History
@@ -137,6 +137,7 @@ class RunFollower:
         if (config := self._changed(CONFIG_FILE, _read_config)) is not None:
             refuse_samples(self.path, config[0])
             self.history.config = config[0]
+            self.history.launched = engine_of(self.path) is not None
         if (rewards := self._changed(REWARDS_FILE, read_rewards)) is not None:
             self.history.known_rule = None if rewards[0] is None else SolvedRule.of(rewards[0])
         found = self._metrics.look()
@@ -179,4 +180,4 @@ class RunFollower:
 
 def _read_config(path: Path) -> dict[str, Any]:
     values = read_yaml(path)
-    return with_new_names("train", values) if isinstance(values, dict) else {}
+    return as_counted(with_new_names("train", values), path.parent) if isinstance(values, dict) else {}

@@ -106,6 +106,7 @@ class History:
 
     Attributes:
         config: `config.yaml`'s options; empty where there is none.
+        launched: whether `rollwise launch` began it.
         known_rule: what counts as solved, as the run says; None where its folder does not, or not yet.
         held_out: the newest scores by category; None without.
         faults: by file, why it could not be read when it was last seen.
@@ -117,6 +118,7 @@ class History:
 
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
+        self.launched = False
         self.known_rule: SolvedRule | None = None
         self.held_out: HeldOut | None = None
         self.faults: dict[str, str] = {}

@@ -199,7 +199,7 @@ def _alarms(
     asked = max(1, history.categories.total())
     expected = {name: count / asked * len(recent) for name, count in history.categories.items()}
     if status == "quiet":
-        alarms.append(f"no new line for {clock(quiet_s)}; if training was stopped: {_how_to_go_on(history.config)}")
+        alarms.append(f"no new line for {clock(quiet_s)}; if training was stopped: {_how_to_go_on(history)}")
     mixed = history.signal("frac_mixed").values[-RECENT_STEPS:]
     if len(mixed) == RECENT_STEPS and not any(mixed):
         alarms.append(f"no group had contrast in the last {RECENT_STEPS} steps: nothing is being learnt")
@@ -229,9 +229,13 @@ def _alarms(
     return tuple(alarms)
 
 
-def _how_to_go_on(config: Mapping[str, Any]) -> str:
-    """The command resumes its own runs; a run without options is a script's, of an older version."""
-    by_script = not config or config.get("kind") == SCRIPT
+def _how_to_go_on(history: History) -> str:
+    """The command that began a run resumes it; a run without options is a script's, of an older version."""
+    if history.launched:
+        return "rollwise launch --resume RUN"
+    if history.config.get("engine") == "verl":
+        return "verl's own command with trainer.resume_mode=auto"
+    by_script = not history.config or history.config.get("kind") == SCRIPT
     return "trainer.train(resume_from_checkpoint=True) in its script" if by_script else "rollwise train --resume RUN"
 
 

@@ -346,6 +346,19 @@ def test_unfinished_runs_wait_and_are_named(tmp_path: Path) -> None:
     assert not found.provisional
 
 
+def test_a_run_of_verl_is_finished_when_its_batches_are(tmp_path: Path) -> None:
+    """Its options count optimiser steps, of which a batch has two here: "it is at step 2 of 4"."""
+    runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2, 0.3))] * 2}, steps=2)
+    runs["fast"] = {
+        seed: write_run(tmp_path / f"fast{seed}", rows, steps=4, prompts_per_step=8, mini_batch_prompts=4)
+        for seed, rows in enumerate((lines((0.1, 0.3, 0.4)), lines((0.1, 0.3))))
+    }
+    for seed in (0, 1):
+        (tmp_path / f"fast{seed}/launch.yaml").write_text("engine: verl\n")
+    found = compare_runs(runs, baseline="uniform")
+    assert [str(problem) for problem in found.problems] == ["fast seed 1: it is at step 1 of 2"]
+
+
 def test_a_run_that_has_used_up_its_hours_is_finished(tmp_path: Path) -> None:
     rows = [{**row, "wall_s": 1800.0 * row["step"]} for row in lines((0.1, 0.2, 0.3))]
     hours = rows[-1]["wall_s"] / 3600

@@ -28,7 +28,7 @@ from rollwise.evaluation.curves import (
 )
 from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column, start_of
 from rollwise.runs.names import CHECKPOINTS
-from rollwise.runs.reading import RunData
+from rollwise.runs.reading import RunData, as_counted
 from rollwise.runs.sets import Problem
 
 TTB_PERCENTS = (50, 75, 100)
@@ -198,8 +198,8 @@ def last_step(run: RunData) -> int:
 
 
 def planned_steps(run: RunData) -> int | None:
-    """How many steps the run's config asks for; None where it does not say."""
-    steps = run.config.get("steps")
+    """How many steps the run's config asks for, as its lines count them; None where it does not say."""
+    steps = as_counted(run.config, run.path).get("steps")
     return steps if isinstance(steps, int) and not isinstance(steps, bool) else None
 
 
