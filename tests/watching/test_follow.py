@@ -140,7 +140,7 @@ def test_a_launched_run_goes_on_by_launch_and_verls_steps_are_batches(
     for step in range(STEPS):
         replay(step)
     for engine, steps in (("trl", 2 * STEPS), ("verl", STEPS)):
-        (begun.path / "launch.yaml").write_text(f"engine: {engine}\n")
+        (begun.path / "launch.yaml").write_text(f"engine: {engine}\nnproc: 1\nnnodes: 1\n")
         follower = RunFollower(begun.path)
         follower.look()
         quiet = take_snapshot("run", follower.history, now=1e12)

@@ -253,3 +253,19 @@ class RunFolder:
         for _, line in read_log(self.metrics):
             last = line if int(line["step"]) <= step else last
         return Totals.of(last)
+
+
+def engine_of(folder: Path) -> str | None:
+    """The engine that `rollwise launch` gave the run to; None where none can be read."""
+    with suppress(StateFileError):
+        if (launch := RunFolder(folder).read_launch()) is not None:
+            return str(launch["engine"])
+    return None
+
+
+def as_counted(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The options with steps as the run's lines count them: those of verl are batches, not optimiser steps."""
+    whole, part = config.get("prompts_per_step"), config.get("mini_batch_prompts")
+    if not isinstance(whole, int) or not isinstance(part, int) or not whole or engine_of(folder) != "verl":
+        return config
+    return config | {n: config[n] * part // whole for n in ("steps", "eval_every") if isinstance(config.get(n), int)}

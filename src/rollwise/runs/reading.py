@@ -18,22 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.errors import ConfigError, MissingExtraError, RollwiseError, StateFileError
+from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.renamed import with_new_names
 from rollwise.runs.data_file import PoolFacts, read_pool_facts
 from rollwise.runs.lines import Faults, read_facts, read_json_lines, refuse_samples
-from rollwise.runs.names import (
-    CONFIG_FILE,
-    LAUNCH_FILE,
-    METRICS_FILE,
-    MODEL_FILE,
-    PROMPTS_FILE,
-    REWARDS_FILE,
-    ROLLOUTS_FILE,
-)
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.solved import SolvedRule
 from rollwise.tickets.outcome import RewardSpec
-from rollwise.yaml_file import parse_yaml, read_yaml
+from rollwise.yaml_file import parse_yaml
 
 FloatArray = NDArray[np.float64]
 
@@ -216,23 +208,6 @@ def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]
         return text, with_new_names("train", {str(key): value for key, value in config.items()})
     except ConfigError as error:
         return text, _no_config(path, f"can't be used ({error})", faults)
-
-
-def engine_of(folder: Path) -> str | None:
-    """The engine that `rollwise launch` gave the run to; None where none can be read."""
-    try:
-        facts = read_yaml(folder / LAUNCH_FILE)
-    except RollwiseError:
-        return None
-    return facts.get("engine") if isinstance(facts, dict) else None
-
-
-def as_counted(config: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The options with steps as the run's lines count them: those of verl are batches, not optimiser steps."""
-    whole, part = config.get("prompts_per_step"), config.get("mini_batch_prompts")
-    if not isinstance(whole, int) or not isinstance(part, int) or not whole or engine_of(folder) != "verl":
-        return config
-    return config | {n: config[n] * part // whole for n in ("steps", "eval_every") if isinstance(config.get(n), int)}
 
 
 def _no_config(path: Path, reason: str, faults: Faults | None) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from typing import Any, BinaryIO
 
 from rollwise.errors import RollwiseError, StateFileError
 from rollwise.renamed import with_new_names
+from rollwise.runs.folder import as_counted, engine_of
 from rollwise.runs.lines import parse_line, refuse_samples
 from rollwise.runs.names import CONFIG_FILE, EVALUATIONS_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
-from rollwise.runs.reading import as_counted, engine_of, read_rewards
+from rollwise.runs.reading import read_rewards
 from rollwise.runs.solved import SolvedRule
 from rollwise.watching.held_out import read_held_out
 from rollwise.watching.history import History

@@ -354,7 +354,7 @@ def test_a_run_of_verl_is_finished_when_its_batches_are(tmp_path: Path) -> None:
         for seed, rows in enumerate((lines((0.1, 0.3, 0.4)), lines((0.1, 0.3))))
     }
     for seed in (0, 1):
-        (tmp_path / f"fast{seed}/launch.yaml").write_text("engine: verl\n")
+        (tmp_path / f"fast{seed}/launch.yaml").write_text("engine: verl\nnproc: 1\nnnodes: 1\n")
     found = compare_runs(runs, baseline="uniform")
     assert [str(problem) for problem in found.problems] == ["fast seed 1: it is at step 1 of 2"]
 

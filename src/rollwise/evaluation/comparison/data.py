@@ -27,8 +27,9 @@ from rollwise.evaluation.curves import (
     time_of_best,
 )
 from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column, start_of
+from rollwise.runs.folder import as_counted
 from rollwise.runs.names import CHECKPOINTS
-from rollwise.runs.reading import RunData, as_counted
+from rollwise.runs.reading import RunData
 from rollwise.runs.sets import Problem
 
 TTB_PERCENTS = (50, 75, 100)
