@@ -70,6 +70,7 @@ def test_values_reach_what_they_set() -> None:
         ({"methods": {"p": {"curriculm": "bots"}}}, "has no option 'curriculm' (did you mean 'curriculum'?)"),
         ({"methods": {"p": {}}}, "'p': a method: 'curriculum' must be given"),
         ({"methods": {"p": {"curriculum": "bots", "curriculum_options": {"lamda": 1}}}}, "has no option 'lamda'"),
+        ({"methods": {"p": {"curriculum": "bots", "curriculum_options": {"seed": 3}}}}, "can't have 'seed': it is the"),
         ({"methods": {"p": {"curriculum": "bots", "gate": "mix"}}}, "unknown gate 'mix' (did you mean 'mixed'?)"),
         ({"methods": {"p": {"curriculum": "bots", "gate_options": {"max_rounds": 2}}}}, "no gate"),
         ({"methods": {}}, "methods is empty"),

@@ -82,6 +82,10 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
             {"methods": {"uniform": {"curriculum": "sec", "curriculum_options": {"temperature": 2.0}}}},
             "method.curriculum = 'uniform', the config has 'sec'",
         ),
+        (
+            {"methods": {"uniform": {"curriculum": "uniform", "curriculum_options": {"expire_after": 50}}}},
+            "method.curriculum_options.expire_after = None, the config has 50; give",
+        ),
     ],
 )
 def test_changed_options_are_refused_by_name(changed: dict[str, Any], named: str, tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, 
         now: Those that are given, as JSON gives them back.
         what: Which of its contents would be mixed, as "rollouts".
     """
-    changed = [name for name in now if before.get(name) != now[name]]
+    changed = [name for name in {**now, **before} if before.get(name) != now.get(name)]  # also what is left out now
     if changed:
         name = changed[0]
         option = name.removesuffix("_digest")  # `head_digest` is that of what the file of the option `head` holds
@@ -251,8 +251,8 @@ def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, 
                 f"{what} can't be mixed: put it back, or give another --out"
             )
         raise ConfigError(
-            f"{str(path)!r} was begun with {name}={before.get(name)!r}, now it is {now[name]!r}; its {what} can't be "
-            "mixed: give the same options, or another --out"
+            f"{str(path)!r} was begun with {name}={before.get(name)!r}, now it is {now.get(name)!r}; its {what} can't "
+            "be mixed: give the same options, or another --out"
         )
 
 

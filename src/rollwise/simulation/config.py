@@ -135,7 +135,7 @@ class SimulateConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, folder: Path | None = None) -> SimulateConfig:
-        """The config of plain values; file names in it are relative to `folder`.
+        """The config of plain values; a file of methods is relative to `folder`, a replayed log to where Python runs.
 
         Raises:
             ConfigError: a key that is not known, or a value that is not right.

@@ -150,7 +150,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping):
             yield from _flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value

@@ -160,6 +160,14 @@ def test_after_a_refusal_other_options_begin_anew(tmp_path: Path) -> None:
             run_consistency(config_of(fake, data, rule="full", seed=1))
 
 
+def test_a_stop_text_that_is_left_out_is_another_option(tmp_path: Path) -> None:
+    data = data_of(tmp_path, "a", "b")
+    with FakeOpenAI(disagreeing) as fake:
+        run_consistency(config_of(fake, data, rule="full", stop="</answer>", num_prompts=1))
+        with pytest.raises(ConfigError, match=r"was begun with stop='</answer>', now it is None; its answers can't be"):
+            run_consistency(config_of(fake, data, rule="full"))
+
+
 def test_a_torn_sample_is_cut_off_and_a_damaged_one_named(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     file = SampleFile(path)
