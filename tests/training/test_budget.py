@@ -1,6 +1,7 @@
 """A run with a budget of tokens ends when it is used up, with an evaluation, and counts as complete then."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from rollwise.errors import StateFileError
 from rollwise.models import EmbeddedConfig, embedded_policy, load_policy
 from rollwise.models.identity import made_by
 from rollwise.renamed import RENAMED
@@ -105,3 +107,17 @@ def test_without_a_budget_steps_decide_and_the_start_stays_on_record(policy: Pat
     resume_run(run, steps=4)
     assert metrics(run)[-1]["step"] == 4
     assert json.loads((run / "model.json").read_text()) == began
+
+
+def test_a_complete_run_whose_checkpoints_were_deleted_keeps_its_logs(policy: Path, tmp_path: Path) -> None:
+    """A resume trained it anew from the beginning, over its logs."""
+    run = start_run(config(policy, tmp_path / "run", steps=2))
+    shutil.rmtree(run / "checkpoints")
+    logs = {path: path.read_bytes() for path in run.glob("*.jsonl")}
+    resume_run(run)
+    with pytest.raises(StateFileError, match="complete, with 2 steps, but its checkpoints are not there"):
+        resume_run(run, steps=3)
+    assert {path: path.read_bytes() for path in run.glob("*.jsonl")} == logs
+    (run / "metrics.jsonl").write_text(json.dumps(metrics(run)[1]) + "\n")  # killed after its first step
+    resume_run(run)
+    assert [line["step"] for line in metrics(run)] == [0, 1, 2]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toys import GROUP, make_trainer, toy_dataset
+from toys import GROUP, make_trainer, toy_dataset, toy_reward
 
 import rollwise as rw
 from rollwise.evaluation import read_run
@@ -79,6 +79,19 @@ def test_equal_rewards_have_no_advantage_whatever_the_rounding(tmp_path: Path, s
     recorded(tmp_path, scale_rewards=scale, max_steps=1, **options).train()
     (line,) = lines_of(tmp_path / "run")
     assert (line["frac_mixed"], line["zero_advantage"]) == (0.0, 1.0)
+
+
+def test_a_step_in_which_nothing_was_scored_has_no_shares(tmp_path: Path) -> None:
+    """They were 0, so that no group had failed there; an engine's run has none either."""
+    turn = itertools.count()
+
+    def reward(completion_ids: list[list[int]], threshold: list[int], **_: Any) -> list[float] | list[None]:
+        unscored = next(turn) == 1
+        return [None] * len(completion_ids) if unscored else toy_reward(completion_ids, threshold)
+
+    recorded(tmp_path, reward=reward, max_steps=3).train()
+    shares = {"frac_mixed", "frac_all_good", "frac_all_bad", "success", "reward"}
+    assert [len(shares & line.keys()) for line in lines_of(tmp_path / "run")] == [5, 0, 5]
 
 
 def test_an_evaluation_after_training_is_kept(tmp_path: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from transformers import TrainerCallback
 
+from rollwise.errors import StateFileError
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.log_ends import Totals
+from rollwise.runs.log_ends import Totals, read_log
 from rollwise.training.config import TrainConfig
 from rollwise.training.recording.recorder import Recorder
+from rollwise.training.trainer.checkpoint import checkpoints, step_of
 from rollwise.training.trainer.ranks import on_main
 
 
@@ -49,6 +52,33 @@ def is_spent(totals: Totals, *, tokens: int | None, hours: float | None) -> bool
 def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
     """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens or hours."""
     return step >= config.steps or is_spent(folder.spent_by(step), tokens=config.token_budget, hours=config.max_hours)
+
+
+def done_at(config: TrainConfig, folder: RunFolder, checkpoint: Path | None) -> int | None:
+    """The step at which a run that is to go on is complete; None where it is not.
+
+    Where no checkpoint is kept its logs say so: from the beginning it would be trained over them.
+
+    Args:
+        config: Its options, with new limits if there are any.
+        folder: Its folder, with the options that it had.
+        checkpoint: What it is to go on from; None for the beginning.
+
+    Raises:
+        StateFileError: It is complete by the limits that it had and not by new ones, and no checkpoint is kept.
+    """
+    if checkpoint is not None or checkpoints(folder.checkpoints):
+        step = 0 if checkpoint is None else step_of(checkpoint)
+        return step if is_over(config, folder, step) else None
+    step = max((int(line["step"]) for _, line in read_log(folder.metrics)), default=0)
+    if is_over(config, folder, step):
+        return step
+    if is_over(TrainConfig.from_dict(folder.read_config()), folder, step):
+        raise StateFileError(
+            f"{str(folder.path)!r} is complete, with {step} steps, but its checkpoints are not there: it can't be "
+            "extended, only trained again over its logs; put a checkpoint back, or choose another --out"
+        )
+    return None
 
 
 def limits_of(config: TrainConfig, folder: RunFolder, step: int) -> str:

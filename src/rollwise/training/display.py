@@ -37,7 +37,7 @@ class Display(TrainerCallback):
         numbers = groups.metrics()
         if groups.evidence.judged.any():
             self.parts["reward"] = f"reward {np.nanmean(groups.rewards):.3f}"  # as in metrics.jsonl, not the score
-        self.parts["mixed"] = f"mixed {numbers['frac_mixed']:.2f}"
+            self.parts["mixed"] = f"mixed {numbers['frac_mixed']:.2f}"
         self.parts["advantage"] = f"|A| {numbers['abs_advantage']:.3f}"
         sizes = [f"{name} {int(groups.curriculum[name])}" for name in _POOLS if name in groups.curriculum]
         if sizes:

@@ -27,13 +27,13 @@ from rollwise.sampling.setting import say_stop
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.attach import attach
-from rollwise.training.budget import ended_early, is_over, limits_of
+from rollwise.training.budget import done_at, ended_early, limits_of
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.make_trainer import make_trainer
 from rollwise.training.notes import cautions, hush, note_origin, say, write_config
 from rollwise.training.parts import OptionErrors, curriculum_of, judge_notes, left_out
-from rollwise.training.trainer.checkpoint import newest_usable, step_of
+from rollwise.training.trainer.checkpoint import newest_usable
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.ranks import on_main, ranks_of_run
 
@@ -90,7 +90,8 @@ def resume_run(
         console: where to show progress.
 
     Raises:
-        StateFileError: there is no run in that folder, or its files are damaged: every checkpoint, say.
+        StateFileError: there is no run in that folder, its files are damaged (every checkpoint, say), or a complete run
+            is to be extended whose checkpoints were deleted.
     """
     if not (Path(path) / CONFIG_FILE).exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
@@ -119,9 +120,10 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             stack.enter_context(folder.held())
             stack.enter_context(nullcontext() if resume else folder.begun())
         checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking)) if resume else None
-        if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
-            step = step_of(checkpoint)
-            console.print(f"{folder.path} is complete: {step} steps. Extend it with {limits_of(config, folder, step)}.")
+        done = on_main(processes, lambda: done_at(config, folder, checkpoint)) if resume else None
+        if done is not None:
+            how = f"Extend it with {limits_of(config, folder, done)}" if checkpoint else "No checkpoint of it is kept"
+            console.print(f"{folder.path} is complete: {done} steps. {how}.")
             return folder.path
         display = Display(console)
         arguments = trainer_arguments(config, task, folder.path, begun=resume)

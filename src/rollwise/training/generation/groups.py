@@ -132,15 +132,10 @@ class Groups:
 
     def metrics(self) -> dict[str, float]:
         """Means over these groups, not the probes; shares are of the groups in which something was scored."""
-        evidence = self.evidence
-        n = max(1, int(evidence.judged.sum()))
         ages = [self.step - s.step for s in self.screenings if s is not None]
         continued = {"continued": float(len(ages)), "screened_ago": float(np.mean(ages))} if ages else {}
         return {
-            "frac_mixed": float(evidence.mixed.sum() / n),
-            "frac_all_good": float(evidence.all_good.sum() / n),
-            "frac_all_bad": float(evidence.all_bad.sum() / n),
-            "success": float(np.nansum(evidence.solved * evidence.count) / max(1, evidence.count.sum())),
+            **self._shares(),
             "abs_advantage": float(np.abs(self.advantages[self.there]).mean()),
             "squared_advantage": float(np.square(self.advantages[self.there]).mean()),
             "zero_advantage": float((np.abs(self.advantages[self.there]) <= NO_ADVANTAGE).mean()),
@@ -148,6 +143,19 @@ class Groups:
             "tell_s": self.tell_seconds,
             **continued,
             **self._of_sizes(),
+        }
+
+    def _shares(self) -> dict[str, float]:
+        """By outcome, and of solved rollouts; none where nothing was scored, as 0 would say that no group failed."""
+        evidence = self.evidence
+        if not evidence.judged.any():
+            return {}
+        n = int(evidence.judged.sum())
+        return {
+            "frac_mixed": float(evidence.mixed.sum() / n),
+            "frac_all_good": float(evidence.all_good.sum() / n),
+            "frac_all_bad": float(evidence.all_bad.sum() / n),
+            "success": float(np.nansum(evidence.solved * evidence.count) / evidence.count.sum()),
         }
 
     def _of_sizes(self) -> dict[str, float]:
