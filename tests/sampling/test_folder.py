@@ -1,4 +1,4 @@
-"""A folder of rollouts is gone on with by the options that it was begun with, and by no others."""
+"""A folder of rollouts is resumed only with the options that it was begun with."""
 
 from pathlib import Path
 from typing import Any

@@ -152,7 +152,7 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
         best=best,
         predicted=real["predicted"],
         predicted_variance=real["predicted_variance"],
-        own_mean=rule.spec.scores(real["own_mean"]).round(12),  # so that equal means tie, whatever they were summed of
+        own_mean=rule.spec.scores(real["own_mean"]).round(12),  # equal means tie, whatever the group's size
         own_variance=real["own_variance"] / (rule.spec.high - rule.spec.low) ** 2,
         lengths=np.stack([unsolved, solved]).transpose(2, 0, 1),
         solved=np.where(whole["count"] > 0, reached, np.nan),

@@ -57,7 +57,7 @@ def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
 def done_at(config: TrainConfig, folder: RunFolder, checkpoint: Path | None) -> int | None:
     """The step at which a run that is to go on is complete; None where it is not.
 
-    Where no checkpoint is kept its logs say so: from the beginning it would be trained over them.
+    If no checkpoint is kept, its logs decide: a new start would write over them.
 
     Args:
         config: Its options, with new limits if there are any.
