@@ -6,6 +6,7 @@ for type checkers and for `from rollwise.curricula import BOTS`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,12 @@ def curriculum_options(name: str) -> dict[str, Any]:
     kind = CURRICULA.find(name)
     preset = {"preset": None} if issubclass(kind, Presets) else {}
     return keyword_options(kind) | preset | {"expire_after": 100, "rails": "default", "allocator": None}
+
+
+def check_run_options(options: Mapping[str, Any]) -> None:
+    """Refuse the options that a run gives to its curriculum itself, as its own."""
+    if given := sorted({"seed", "reward_spec"} & options.keys()):
+        raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
 
 
 def make_curriculum(name: str, **options: Any) -> Curriculum:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
+from rollwise.curricula import CURRICULA, Curriculum, check_run_options, make_curriculum
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_text
@@ -42,8 +42,7 @@ class Method:
                 raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")
             for key in getattr(self, name):
                 check_text(f"a name in {name}", key)
-        if given := sorted({"seed", "reward_spec"} & self.curriculum_options.keys()):
-            raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
+        check_run_options(self.curriculum_options)
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate: mixed")
         with suppress(MissingExtraError):  # raised before the first run; a shadow leaves the method out

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rollwise.curricula import curriculum_options, make_curriculum
+from rollwise.curricula import check_run_options, curriculum_options, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.judges import CompactFormat
@@ -224,8 +224,7 @@ class TrainConfig(OwnData):
             )
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
-        if given := sorted({"seed", "reward_spec"} & self.curriculum_options.keys()):
-            raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
+        check_run_options(self.curriculum_options)
 
     @property
     def folder(self) -> Path:
