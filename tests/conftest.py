@@ -7,7 +7,8 @@ import os
 import subprocess
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read at import: without a network each look-up is tried for 23 s
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # many tests compare to the last digit: on a CPU that holds
+if not os.environ.get("ROLLWISE_ENGINES"):  # verl on a CPU tells Ray of a GPU
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")  # many tests compare to the last digit: on a CPU that holds
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
