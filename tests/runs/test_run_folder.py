@@ -104,7 +104,10 @@ def test_a_pretrained_model_has_eight_rollouts_in_a_pass_unless_told(tmp_path: P
     assert TrainConfig(model="path/or/hub-id").batch(1) == (8, 64)
     assert TrainConfig(model="path/or/hub-id").eval_batch(1) == 64
     assert TrainConfig(model="path/or/hub-id", micro_batch=32).batch(1) == (32, 16)
-    assert TrainConfig(model="path/or/hub-id", micro_batch=32, num_generations_eval=5).eval_batch(1) == 30
+    assert TrainConfig(model="path/or/hub-id", micro_batch=8, num_generations_eval=5).eval_batch(1) == 60
+    small = {"prompts_per_step": 4, "num_generations": 4, "num_generations_eval": 4}
+    assert TrainConfig(model="path/or/hub-id", micro_batch=8, **small).eval_batch(1) == 16  # training makes no more
+    assert TrainConfig(model="path/or/hub-id", micro_batch=128).eval_batch(1) == 128
     assert TrainConfig(num_generations_eval=3).eval_batch(1) == 510
     assert TrainConfig().batch(1) == (512, 1)
     (tmp_path / "rollwise.json").touch()  # the folder of an embedded policy that was warm-started before

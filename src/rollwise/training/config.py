@@ -292,8 +292,9 @@ class TrainConfig(OwnData):
     def eval_batch(self, processes: int) -> int:
         """Rollouts that one process generates at once in an evaluation, for this many processes.
 
-        As many as in a training pass; by default more of a pretrained model, as nothing is kept for a backward pass.
+        Of a pretrained model 64, as nothing is kept for a backward pass; with `micro_batch` at most those of a step.
         """
-        n = self.num_generations_eval
-        most = self.batch(processes)[0] if self.micro_batch or made_here(self.model) else _EVALUATED
+        n, (most, passes) = self.num_generations_eval, self.batch(processes)
+        if not made_here(self.model):
+            most = max(most, min(_EVALUATED, most * passes)) if self.micro_batch else _EVALUATED
         return n * max(1, most // n)

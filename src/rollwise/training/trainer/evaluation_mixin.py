@@ -151,6 +151,18 @@ class EvaluationMixin(TrlTrainer):
         config.update(**new)
         return attributes_set(self, generation_config=config, generation_kwargs={**self.generation_kwargs, **new})
 
+    def prediction_step(
+        self, model: Any, inputs: Any, prediction_loss_only: bool, ignore_keys: list[str] | None = None
+    ) -> tuple[Any, None, None]:
+        """Roll out and score a batch. TRL's also computes its loss, a pass of the model over all rollouts.
+
+        That of GRPO and RLOO says nothing about held-out prompts. It is computed if checkpoints are compared by it.
+        """
+        if (self.args.metric_for_best_model or "").endswith("loss"):
+            return super().prediction_step(model, inputs, prediction_loss_only, ignore_keys)  # type: ignore[no-any-return]
+        self._prepare_inputs(inputs)
+        return None, None, None
+
     def _get_eval_sampler(self, eval_dataset: Any) -> Any:
         """TRL's, noting in which order the rows are evaluated."""
         order = RowOrder(super()._get_eval_sampler(eval_dataset))
