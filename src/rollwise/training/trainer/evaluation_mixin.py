@@ -81,7 +81,7 @@ class EvaluationMixin(TrlTrainer):
         self.results[name] = SetResults(self.num_generations_eval, own=self._own_name(eval_dataset))
         try:
             seed = self.args.seed + self.accelerator.process_index
-            with self.phases.phase(EVALUATION), self._at_its_temperature(), isolated_rng(seed):
+            with self.phases.phase(EVALUATION), self._at_its_temperature(), self._lossless(), isolated_rng(seed):
                 metrics: dict[str, float] = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
         finally:
             self.evaluated_set = outer
@@ -158,10 +158,22 @@ class EvaluationMixin(TrlTrainer):
 
         That of GRPO and RLOO says nothing about held-out prompts. It is computed if checkpoints are compared by it.
         """
-        if (self.args.metric_for_best_model or "").endswith("loss"):
+        if self._compares_losses():
             return super().prediction_step(model, inputs, prediction_loss_only, ignore_keys)  # type: ignore[no-any-return]
         self._prepare_inputs(inputs)
         return None, None, None
+
+    def _compares_losses(self) -> bool:
+        return (self.args.metric_for_best_model or "").endswith("loss")
+
+    def _lossless(self) -> AbstractContextManager[None]:
+        """Inside, GRPO makes no passes for its loss alone: of the reference, and of the policy over vLLM's rollouts.
+
+        RLOO's rewards have a term of the reference.
+        """
+        if self._compares_losses() or not hasattr(self, "vllm_importance_sampling_correction"):
+            return nullcontext()
+        return attributes_set(self, vllm_importance_sampling_correction=False, beta=0.0)
 
     def _get_eval_sampler(self, eval_dataset: Any) -> Any:
         """TRL's, noting in which order the rows are evaluated."""
