@@ -81,7 +81,7 @@ class EvaluationMixin(TrlTrainer):
         self.results[name] = SetResults(self.num_generations_eval, own=self._own_name(eval_dataset))
         try:
             seed = self.args.seed + self.accelerator.process_index
-            with self.phases.phase(EVALUATION), self._at_its_temperature(), self._lossless(), isolated_rng(seed):
+            with self.phases.phase(EVALUATION), self._at_its_temperature(), self._without_loss(), isolated_rng(seed):
                 metrics: dict[str, float] = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
         finally:
             self.evaluated_set = outer
@@ -166,7 +166,7 @@ class EvaluationMixin(TrlTrainer):
     def _compares_losses(self) -> bool:
         return (self.args.metric_for_best_model or "").endswith("loss")
 
-    def _lossless(self) -> AbstractContextManager[None]:
+    def _without_loss(self) -> AbstractContextManager[None]:
         """Inside, GRPO makes no passes for its loss alone: of the reference, and of the policy over vLLM's rollouts.
 
         RLOO's rewards have a term of the reference.
