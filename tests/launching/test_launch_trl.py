@@ -45,6 +45,15 @@ def test_the_command_is_torchruns(
     assert not (tmp_path / "run").exists()
 
 
+def test_the_words_behind_decide_whether_the_processes_can_share_a_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["launch", _file(tmp_path), "--engine", "trl", "--nproc", "3", "--dry_run", "true"]
+    assert main([*command, "--", "--prompts_per_step", "6"]) == 0
+    assert main([*command, "--", "--prompts_per_step", "5"]) == 1
+    assert "40 rollouts can't be shared by 3 processes" in capsys.readouterr().err
+
+
 def test_a_dry_run_says_what_it_did_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _file(tmp_path)
     assert main(["launch", path, "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
@@ -156,13 +165,15 @@ def test_a_resumed_run_may_go_on_on_other_machines(tmp_path: Path, capsys: pytes
     (tmp_path / "launch.yaml").write_text("engine: trl\nnproc: 2\nnnodes: 2\n")
     for words, nnodes, nproc in (
         ([], "2", "2"),
-        (["--nnodes", "3"], "3", "2"),
+        (["--nnodes", "4"], "4", "2"),
         (["--nproc", "4"], "2", "4"),
-        (["--nproc", "4", "--nnodes", "3"], "3", "4"),
+        (["--nproc", "4", "--nnodes", "4"], "4", "4"),
     ):
         assert main(["launch", "--resume", str(tmp_path), *words, "--dry_run", "true"]) == 0
         said = capsys.readouterr().out.split()
         assert [said[1 + said.index(name)] for name in ("--nnodes", "--nproc_per_node")] == [nnodes, nproc]
+    assert main(["launch", "--resume", str(tmp_path), "--nproc", "3", "--nnodes", "1", "--dry_run", "true"]) == 1
+    assert "512 rollouts can't be shared by 3 processes" in capsys.readouterr().err
 
 
 def test_a_dry_run_of_a_resume_names_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,6 +227,7 @@ def test_words_that_name_another_folder_are_noted_there(
         ([], 1, "CONFIG, or --resume RUN"),
         (["{file}"], 1, "--engine is missing: add --engine trl or --engine verl"),
         (["{file}", "--engine", "trl", "--nproc", "0"], 1, "nproc"),
+        (["{file}", "--engine", "trl", "--nproc", "3"], 1, "32 rollouts can't be shared by 3 processes"),
         (["missing.yaml", "--engine", "trl"], 1, "missing.yaml"),
         (["--resume", "{out}"], 1, "no run that was launched"),
         (["{file}", "--engine", "verl", "--dry_run", "true"], 1, "verl can't load the embedded policy"),

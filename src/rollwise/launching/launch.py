@@ -129,7 +129,8 @@ def new_launch(
         given: the options of `rollwise train` that these words give, by which the run's folder may be another.
 
     Raises:
-        ConfigError: the file can't be read, or an option is wrong; the message names its line.
+        ConfigError: the file can't be read, or an option is wrong; the message names its line. Or a step's rollouts
+            can't be shared by so many processes.
     """
     values = read_options(path)
     with naming_the_line(path):
@@ -140,8 +141,11 @@ def new_launch(
         values = with_new_names("train", values, warn=logger.warning)
         config = TrainConfig.from_dict(values)
         config.check_parts()
+    whole = TrainConfig.from_dict({**values, **(given or {})})
+    if engine == "trl":
+        whole.batch(machines.processes)
     if given:
-        config = replace(config, out=str(TrainConfig.from_dict({**values, **given}).folder))
+        config = replace(config, out=str(whole.folder))
     return Launch(engine, config, machines, Extra(options, overrides), path if own else None)
 
 
@@ -150,6 +154,7 @@ def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides
 
     Raises:
         StateFileError: there is no run in the folder, it was not launched, or its `launch.yaml` is damaged.
+        ConfigError: a step's rollouts can't be shared by so many processes.
     """
     begun = (Path(folder) / CONFIG_FILE).exists()  # else `RunFolder` would make the folder
     if not begun or (facts := RunFolder(folder).read_launch()) is None:
@@ -158,6 +163,8 @@ def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides
         )
     config = TrainConfig.from_dict({**RunFolder(folder).read_config(), "out": folder})
     machines = Machines(nproc or facts["nproc"], nnodes or facts["nnodes"])
+    if facts["engine"] == "trl":
+        config.batch(machines.processes)
     before = [] if facts["engine"] == "trl" else facts.get("overrides") or []  # a resumed run of TRL has them
     extra = Extra(facts.get("engine_options") or {}, [*before, *overrides])
     return Launch(facts["engine"], config, machines, extra, resume=True)
