@@ -1,13 +1,18 @@
 """A run with a budget of tokens ends when it is used up, with an evaluation, and counts as complete then."""
 
+import io
 import json
+import os
 import shutil
+import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from rollwise.errors import StateFileError
 from rollwise.models import EmbeddedConfig, embedded_policy, load_policy
@@ -121,3 +126,31 @@ def test_a_complete_run_whose_checkpoints_were_deleted_keeps_its_logs(policy: Pa
     (run / "metrics.jsonl").write_text(json.dumps(metrics(run)[1]) + "\n")  # killed after its first step
     resume_run(run)
     assert [line["step"] for line in metrics(run)] == [0, 1, 2]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_told_to_end_saves_says_so_and_goes_on(policy: Path, tmp_path: Path) -> None:
+    """With transformers' `enable_jit_checkpoint`, as on a machine that is taken away: SIGTERM comes first."""
+    options = config(
+        policy, tmp_path / "run", steps=5000, save_every=5000, trainer_options={"enable_jit_checkpoint": True}
+    )
+    log = tmp_path / "run/metrics.jsonl"
+
+    def end() -> None:
+        while not log.exists() or len(log.read_text().splitlines()) < 4:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    ending = threading.Thread(target=end, daemon=True)
+    ending.start()
+    said = io.StringIO()
+    run = start_run(options, console=Console(file=said, width=300))
+    ending.join()
+    last = metrics(run)[-1]["step"]
+    assert last < 5000
+    assert (
+        f"ended at step {last} of 5000, before it was complete; rollwise train --resume {run} goes on"
+        in said.getvalue()
+    )
+    resume_run(run, steps=last + 2)
+    assert [line["step"] for line in metrics(run)] == list(range(last + 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -94,5 +95,10 @@ def limits_of(config: TrainConfig, folder: RunFolder, step: int) -> str:
 
 def ended_early(config: TrainConfig, folder: RunFolder, step: int) -> list[str]:
     """Why a run ended at `step`, before all of its steps, in a line; nothing where it did not."""
-    limit = limits_of(config, folder, step) if step < config.steps else ""
-    return [f"ended at step {step} of {config.steps}, by {limit}"] if limit else []
+    if step >= config.steps:
+        return []
+    if limit := limits_of(config, folder, step):
+        return [f"ended at step {step} of {config.steps}, by {limit}"]
+    command = "launch" if folder.read_launch() else "train"
+    how = f"rollwise {command} --resume {shlex.quote(str(folder.path))} goes on"
+    return [f"ended at step {step} of {config.steps}, before it was complete; {how}"]
