@@ -12,7 +12,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError, StateFileError, check_installed
-from rollwise.runs.names import CONFIG_FILE, LAUNCH_FILE, METRICS_FILE, REPORT_FILE
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REPORT_FILE, resume_command
 from rollwise.terminal import make_console, say
 from rollwise.training.config import TrainConfig
 
@@ -104,8 +104,7 @@ def how_to_go_on(options: Namespace) -> str:
         folder = TrainConfig.from_dict(given).folder
         if not (folder / CONFIG_FILE).exists():
             return "the same command begins the run"
-    command = "launch" if (Path(folder) / LAUNCH_FILE).exists() else "train"
-    return f"rollwise {command} --resume {shlex.quote(str(folder))} goes on"
+    return f"{resume_command(Path(folder))} goes on"
 
 
 def _dry_run(config: TrainConfig) -> None:

@@ -129,8 +129,8 @@ def new_launch(
         given: the options of `rollwise train` that these words give, by which the run's folder may be another.
 
     Raises:
-        ConfigError: the file can't be read, or an option is wrong; the message names its line. Or a step's rollouts
-            can't be shared by so many processes.
+        ConfigError: the file can't be read, or an option is wrong; the message names its line. Or the number of
+            processes does not divide a step's rollouts.
     """
     values = read_options(path)
     with naming_the_line(path):
@@ -141,7 +141,7 @@ def new_launch(
         values = with_new_names("train", values, warn=logger.warning)
         config = TrainConfig.from_dict(values)
         config.check_parts()
-    whole = TrainConfig.from_dict({**values, **(given or {})})
+    whole = TrainConfig.from_dict({**values, **given}) if given else config
     if engine == "trl":
         whole.batch(machines.processes)
     if given:
@@ -154,7 +154,7 @@ def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides
 
     Raises:
         StateFileError: there is no run in the folder, it was not launched, or its `launch.yaml` is damaged.
-        ConfigError: a step's rollouts can't be shared by so many processes.
+        ConfigError: the number of processes does not divide a step's rollouts.
     """
     begun = (Path(folder) / CONFIG_FILE).exists()  # else `RunFolder` would make the folder
     if not begun or (facts := RunFolder(folder).read_launch()) is None:

@@ -1,4 +1,7 @@
-"""The names of the files in a run's folder, and in folders beside it."""
+"""The names of the files in a run's folder, and in folders beside it; and the command that resumes a run."""
+
+import shlex
+from pathlib import Path
 
 CONFIG_FILE = "config.yaml"
 DATA_HASH = "data_hash"
@@ -35,3 +38,9 @@ OPTIONS_ENDING = ".options.json"
 SAMPLES_ENDING = ".samples.jsonl"
 SUMMARY_ENDING = ".summary.json"
 """After the name of a file of chosen answers: the options that decided them, every sample, and what they cost."""
+
+
+def resume_command(folder: Path) -> str:
+    """What goes on with the run in `folder`, as it is typed."""
+    command = "launch" if (folder / LAUNCH_FILE).exists() else "train"
+    return f"rollwise {command} --resume {shlex.quote(str(folder))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from transformers import TrainerCallback
 from rollwise.errors import StateFileError
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.log_ends import Totals, read_log
+from rollwise.runs.names import resume_command
 from rollwise.training.config import TrainConfig
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import checkpoints, step_of
@@ -99,6 +99,4 @@ def ended_early(config: TrainConfig, folder: RunFolder, step: int) -> list[str]:
         return []
     if limit := limits_of(config, folder, step):
         return [f"ended at step {step} of {config.steps}, by {limit}"]
-    command = "launch" if folder.read_launch() else "train"
-    how = f"rollwise {command} --resume {shlex.quote(str(folder.path))} goes on"
-    return [f"ended at step {step} of {config.steps}, before it was complete; {how}"]
+    return [f"ended at step {step} of {config.steps}, before it was complete; {resume_command(folder.path)} goes on"]

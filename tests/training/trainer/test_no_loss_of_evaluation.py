@@ -45,7 +45,7 @@ def test_grpo_makes_no_other_pass_either(tmp_path: Path, monkeypatch: pytest.Mon
     """With vLLM, for the ratio of the two engines' probabilities; with `beta`, by the reference."""
     toy_model().save_pretrained(tmp_path / "model")  # the reference is read from there
     trainer = make_trainer(tmp_path, model=str(tmp_path / "model"), eval_dataset=toy_dataset(8), beta=0.1)
-    generate, passes = trainer._generate_single_turn, []
+    generate, models = trainer._generate_single_turn, []
 
     def by_vllm(*args: Any, **kwargs: Any) -> Any:
         trainer.use_vllm = False
@@ -56,18 +56,18 @@ def test_grpo_makes_no_other_pass_either(tmp_path: Path, monkeypatch: pytest.Mon
     log_probabilities = trainer._get_per_token_logps_and_entropies
 
     def counted(model: Any, *args: Any, **kwargs: Any) -> Any:
-        passes.append("policy" if model is trainer.model else "reference")
+        models.append("policy" if model is trainer.model else "reference")
         return log_probabilities(model, *args, **kwargs)
 
     monkeypatch.setattr(trainer, "_generate_single_turn", by_vllm)
     monkeypatch.setattr(trainer, "_get_per_token_logps_and_entropies", counted)
     trainer.use_vllm = True
     scores = trainer.evaluate()
-    assert not passes
+    assert not models
     assert 0 <= scores["eval_pass@1"] <= 1
     assert trainer.beta == 0.1
     assert trainer.vllm_importance_sampling_correction
 
     trainer.args.metric_for_best_model = "loss"
     assert "eval_loss" in trainer.evaluate()
-    assert {"policy", "reference"} == set(passes)
+    assert {"policy", "reference"} == set(models)
