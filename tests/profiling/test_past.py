@@ -168,7 +168,8 @@ def test_replay_says_what_other_methods_would_have_found(tmp_path: Path) -> None
 
 
 def test_a_run_and_its_replay(tmp_path: Path) -> None:
-    numbers = run_past(PastConfig(rollouts=str(RUN), out=str(tmp_path / "out"))).numbers
+    numbers = run_past(PastConfig(rollouts=str(RUN), reward_column="rewards", out=str(tmp_path / "out"))).numbers
+    assert numbers["replay"]["command"] == f"rollwise simulate --replay {RUN}"  # which knows a run's columns
     assert (numbers["past"]["kind"], numbers["population"]) == ("a run of rollwise, 212 groups of 40 prompts", 40)
     assert set(numbers["categories"]) == {"L1", "L2", "L3", "L4"}
     assert {line["mark"] for line in numbers["replay"]["methods"]} == {None}

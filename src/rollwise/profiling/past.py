@@ -54,7 +54,7 @@ def run_past(config: PastConfig) -> Profile:
     summary = PastSummary(plan_of(past, config), past, spec)
     if not summary.groups:
         raise ConfigError(f"{config.rollouts!r} has no rollout with a reward; name its column: --reward_column")
-    numbers = summary.to_dict() | {"replay": replay(past, spec) | {"command": _command(config)}}
+    numbers = summary.to_dict() | {"replay": replay(past, spec) | {"command": _command(config, past)}}
     rows = table_rows(summary.groups, summary.rates, summary.scores, None)
     for row in rows if past.unit != "tokens" else ():
         del row["mean_tokens"]
@@ -64,9 +64,10 @@ def run_past(config: PastConfig) -> Profile:
     return Profile(folder, numbers)
 
 
-def _command(config: PastConfig) -> str:
-    """What replays the log with its columns as they were named."""
-    named = {f"--{f.name}": getattr(config, f.name) for f in fields(Columns)}
+def _command(config: PastConfig, past: PastRollouts) -> str:
+    """What replays the log with its columns as they were named; those of a run's folder are known."""
+    known = (past.path / METRICS_FILE).is_file()
+    named = {} if known else {f"--{f.name}": getattr(config, f.name) for f in fields(Columns)}
     words = [word for option, name in named.items() if name is not None for word in (option, name)]
     return shlex.join(["rollwise", "simulate", "--replay", config.rollouts, *words])
 
