@@ -231,6 +231,9 @@ def test_cut_off_completions_are_no_wrong_labels_here_either(tmp_path: Path) -> 
     numbers = profile(tmp_path, rows, max_completion_length=30)
     assert (numbers["n_suspects"], numbers["tokens"]["truncated"]) == (0, 1.0)
     assert numbers["recommendation"]["headline"].startswith("allow more tokens")
+    uncounted = [{name: value for name, value in row.items() if name != "tokens"} for row in rows]
+    with pytest.raises(ConfigError, match="max_completion_length 30 counts tokens, and .* does not say how many"):
+        profile(tmp_path, uncounted, max_completion_length=30)
 
 
 def test_a_misread_reward_is_found_in_a_dump_of_verl(tmp_path: Path) -> None:

@@ -48,6 +48,11 @@ def run_past(config: PastConfig) -> Profile:
     if run is not None:
         past.columns.update(run.prompt_columns())
     name_answers(past, config.answer_column)
+    if config.max_completion_length is not None and past.unit != "tokens":
+        raise ConfigError(
+            f"max_completion_length {config.max_completion_length} counts tokens, and {config.rollouts!r} does not say "
+            "how many each rollout has; leave it out"
+        )
     longest = config.max_completion_length or (None if run is None else run.config.get("max_completion_length"))
     mark_truncated(past, longest if isinstance(longest, int) else None)
     spec = reward_range(past, config, None if run is None else run.rewards)
