@@ -50,6 +50,11 @@ RENAMED: dict[str, dict[str, str]] = {
 """Command -> old name of an option -> its name now."""
 NUMBERS = {("profile", "rollouts")}
 """Old names that another option has now: a number is meant for the old one, anything else for the new one."""
+REMOVED = {
+    ("train", "abort"): "training-time abort was removed, as it never paid (docs/inference.md); train anew without it, "
+    "or go on with the version that began the run"
+}
+"""(Command, option that was removed) -> why, and what to do."""
 
 
 def new_name(command: str, name: str, value: Any) -> str:
@@ -89,3 +94,15 @@ def with_new_names(
             warn(f"{name!r} is called {now!r} now; the old name goes with the next release")
         found[now] = value
     return found
+
+
+def without_removed(command: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a command that an older version wrote, without those that were removed and had no value.
+
+    Raises:
+        ConfigError: one that was removed has a value.
+    """
+    for name, value in values.items():
+        if value is not None and (why := REMOVED.get((command, name))):
+            raise ConfigError(f"{name} {value!r}: {why}")
+    return {name: value for name, value in values.items() if (command, name) not in REMOVED}

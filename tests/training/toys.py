@@ -59,6 +59,12 @@ def _toy_model(seed: int) -> Qwen2ForCausalLM:
     return Qwen2ForCausalLM(config)
 
 
+def saved_model(folder: Path) -> Qwen2ForCausalLM:
+    """The toy model from disk, whence TRL loads its reference model."""
+    toy_model().save_pretrained(folder)
+    return Qwen2ForCausalLM.from_pretrained(folder)
+
+
 @functools.cache
 def toy_dataset(n: int = 24) -> Dataset:
     rows = [{"prompt": f"task {i}=", "threshold": i % 6, "difficulty": float(i % 6)} for i in range(n)]

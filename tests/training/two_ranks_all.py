@@ -16,6 +16,7 @@ import two_ranks_gated
 import two_ranks_judging
 import two_ranks_probing
 import two_ranks_sharded
+import two_ranks_skipping
 from forked import on_ranks
 from ranks import end
 
@@ -44,6 +45,7 @@ def two(out: Path) -> None:
     straight_and_resumed(RESUMED, out)
     two_ranks_evaluated.train(out / "evaluated")
     two_ranks.other_rows(out / "other-rows")
+    two_ranks_skipping.compare(out / "skipping")
     for kind in JUDGING:
         trainer = two_ranks_judging.judge(out / f"judging-{kind}", kind)
     end(trainer)

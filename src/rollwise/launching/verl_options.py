@@ -137,6 +137,7 @@ VERL: Mapping[str, Option] = {
     "gate": Option(by="`mixed` is algorithm.filter_groups; others are refused", make=_gate),
     "gate_options": Option(refused="verl's filter has no such options"),
     "match_uniform": Option(refused="verl computes its advantages itself"),
+    "skip_zero_advantage": Option(refused="verl updates on every rollout of a batch"),
     **dict.fromkeys(("allocator", "allocator_options"), Option(by=_ALLOCATOR)),
     "trainer": Option(("algorithm.adv_estimator",)),
     "trainer_options": Option(refused="they are TRL's; verl's own keys go under engine_options"),

@@ -43,6 +43,7 @@ def check_beforehand(config: TrainConfig, task: Task, arguments: Any, sets: Sequ
         "gate": None if config.gate == NO_GATE else config.gate,
         "match_uniform": config.match_uniform,
         "posterior": config.advantages == "posterior",
+        "skip_zero_advantage": config.skip_zero_advantage,
     }
     check_parts(SimpleNamespace(**vars(arguments), args=arguments, **parts))
     check_enough(arguments.generation_batch_size // arguments.num_generations, len(sets[0]))

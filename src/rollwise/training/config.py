@@ -27,7 +27,7 @@ from rollwise.options import (
     check_options,
 )
 from rollwise.plugins import short_name
-from rollwise.renamed import with_new_names
+from rollwise.renamed import with_new_names, without_removed
 from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
@@ -75,6 +75,8 @@ class TrainConfig(OwnData):
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
             "posterior": the expectation of "std" under the method's belief about the prompt (MaPP); for rewards of 0
             and 1, and the methods mapp, mopps and bots.
+        skip_zero_advantage: Leave rollouts whose advantage is 0 out of the update. The gradient is the same, and a step
+            takes less time. `entropy` and TRL's clip ratios are then of the other rollouts.
         learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
             a pretrained model, 3e-4 for the embedded one.
         warmup_steps: Steps over which the learning rate rises from 0.
@@ -135,6 +137,7 @@ class TrainConfig(OwnData):
     mini_batch_prompts: Count | None = None
     num_generations: CountFromTwo = 8
     advantages: Literal["centred", "std", "posterior"] = "centred"
+    skip_zero_advantage: bool = False
     learning_rate: PositiveShare = 3e-4
     warmup_steps: CountOrZero = 10
     temperature: Temperature = 1.0
@@ -257,12 +260,7 @@ class TrainConfig(OwnData):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
         """The config that `to_dict` wrote, now or before; `ConfigError` for a name that is not an option."""
-        values = with_new_names("train", values)
-        if (abort := values.pop("abort", None)) is not None:
-            raise ConfigError(
-                f"abort {abort!r}: training-time abort was removed, as it never paid (docs/inference.md); train anew "
-                "without it, or go on with the version that began the run"
-            )
+        values = without_removed("train", with_new_names("train", values))
         check_options("train", values, [f.name for f in fields(cls)])
         return cls(**values)
 

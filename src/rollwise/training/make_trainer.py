@@ -19,6 +19,12 @@ from rollwise.training.trainer.environments import environment_arguments
 from rollwise.training.trainer.ranks import on_main, ranks_of_run
 from rollwise.training.warm_start import embedded_of
 
+_HANDED_ON = (
+    *("eval_aggregate", "eval_temperature", "keep_best", "log", "match_uniform", "skip_zero_advantage", "probe_batch"),
+    "max_judgment_length",
+)
+"""Options of a run that are the trainer's arguments as they are."""
+
 
 def make_trainer(
     config: TrainConfig,
@@ -51,18 +57,13 @@ def make_trainer(
             args=arguments,
             train_dataset=train,
             eval_dataset=held_out.get("", held_out) or None,
-            eval_aggregate=config.eval_aggregate,
-            eval_temperature=config.eval_temperature,
-            keep_best=config.keep_best,
             processing_class=tokenizer,
             curriculum=curriculum,
             gate=gate,
             posterior_advantages=config.advantages == "posterior",
-            probe_batch=config.probe_batch,
-            max_judgment_length=config.max_judgment_length,
             failure_of=task.failure_of,
             stop=stop_texts(config, task),
-            log=config.log,
+            **{name: getattr(config, name) for name in _HANDED_ON},
             peft_config=lora_config(config.peft),
             **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
         )

@@ -11,8 +11,7 @@ import pytest
 import torch
 from gated import NotingGRPO, NotingRLOO, assert_probabilities_stay_with_their_tokens, half_solved
 from test_resume import run
-from toys import CONFIGS, GROUP, PROMPTS, flat_parameters, make_trainer, toy_dataset, toy_model
-from transformers import Qwen2ForCausalLM
+from toys import CONFIGS, GROUP, PROMPTS, flat_parameters, make_trainer, saved_model, toy_dataset
 from trl import GRPOConfig, RLOOConfig
 
 import rollwise as rw
@@ -20,12 +19,6 @@ from rollwise.gates import DynamicSampling, Everything, MixedOutcome
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer, Recorder, RunFolder
 
 CONFIGS.update({NotingGRPO: GRPOConfig, NotingRLOO: RLOOConfig})
-
-
-def saved_model(folder: Path) -> Any:
-    """The toy model from disk, whence TRL loads its reference model."""
-    toy_model().save_pretrained(folder)
-    return Qwen2ForCausalLM.from_pretrained(folder)
 
 
 def gated(out: Path, *, gate: Any = None, extra: dict[str, Any] | None = None, **options: Any) -> Any:

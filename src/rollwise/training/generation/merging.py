@@ -29,15 +29,26 @@ COUNT = "num_items_in_batch"
 Output = dict[str, Any]
 
 
-def check_mergeable(output: Output) -> None:
-    """Raise `ConfigError` if a trainer's output holds anything of which the meaning isn't known."""
+def check_divisible(output: Output, *, why: str, remedy: str) -> None:
+    """Raise `ConfigError` if a trainer's output holds anything of which the meaning isn't known.
+
+    Args:
+        output: of rollouts that are to be chosen from.
+        why: what chooses from them, for the message.
+        remedy: how to do without.
+    """
     unknown = sorted(set(output) - {*LEFT_PADDED, *RIGHT_PADDED, *PER_ROLLOUT, COUNT})
     if unknown:
         raise ConfigError(
-            f"a gate, or screening, puts rollouts of several calls together, but trl {trl.__version__} gives "
-            f"{unknown[0]!r} with them, which rollwise can't merge (images are not supported so far); train without a "
-            "gate, with a curriculum that does not screen"
+            f"{why}, but trl {trl.__version__} gives {unknown[0]!r} with them, which rollwise can't divide (images are "
+            f"not supported so far); train {remedy}"
         )
+
+
+def check_mergeable(output: Output) -> None:
+    """`check_divisible` of one of several calls."""
+    why = "a gate, or screening, puts rollouts of several calls together"
+    check_divisible(output, why=why, remedy="without a gate, with a curriculum that does not screen")
 
 
 def gather_rows(output: Output, accelerator: Any, pad_token: int) -> Output:
@@ -79,17 +90,29 @@ def merge(
     chosen = torch.tensor(list(rows), dtype=torch.long, device=rounds[0]["completion_ids"].device)
     joined = {name: _stack([r[name] for r in rounds], name, pad_token)[chosen] for name in rounds[0]}
     count = in_loss(joined).sum() if counted else None
-    mine = {name: tensor[share] for name, tensor in joined.items()}
-    prompt = _needed(mine["prompt_mask"].flip(1), multiple_of)
-    width, needed = mine["completion_ids"].shape[1], _needed(mine["completion_mask"], multiple_of)
-    merged = {}
-    for name, tensor in mine.items():
+    merged = select(joined, share, multiple_of=multiple_of)
+    return merged if count is None else {**merged, COUNT: count}
+
+
+def select(output: Output, rows: slice | torch.Tensor, *, multiple_of: int | None = None) -> Output:
+    """Chosen rows, as wide as their longest prompt and completion; a count stays as it is.
+
+    Args:
+        output: of a trainer.
+        rows: a slice, or their numbers (R,).
+        multiple_of: as the trainer's `pad_to_multiple_of`.
+    """
+    chosen = {name: tensor[rows] for name, tensor in output.items() if name != COUNT}
+    prompt = _needed(chosen["prompt_mask"].flip(1), multiple_of)
+    width, needed = chosen["completion_ids"].shape[1], _needed(chosen["completion_mask"], multiple_of)
+    selected = {COUNT: output[COUNT]} if COUNT in output else {}
+    for name, tensor in chosen.items():
         if name in LEFT_PADDED:
             tensor = tensor[:, tensor.shape[1] - prompt :]
         elif name in RIGHT_PADDED and tensor.shape[1] == width:
             tensor = tensor[:, :needed]
-        merged[name] = tensor.contiguous()
-    return merged if count is None else {**merged, COUNT: count}
+        selected[name] = tensor.contiguous()
+    return selected
 
 
 def _padding(name: str, pad_token: int) -> float:

@@ -16,7 +16,7 @@ from rollwise.models.flops import Compute
 from rollwise.models.loading import checkpoints_activations
 from rollwise.training.generation.merging import in_loss
 from rollwise.training.generation.messages import Judgment
-from rollwise.training.generation.trl_trainer import TrlTrainer
+from rollwise.training.generation.skip_mixin import SkipMixin
 from rollwise.training.judging.judge_loss import (
     ExpectedBatch,
     JudgeBatch,
@@ -32,7 +32,7 @@ _WORTH_IT = 16
 """Contexts that begin with as many tokens alike are read once as far as that; another forward pass costs time too."""
 
 
-class LessonMixin(TrlTrainer):
+class LessonMixin(SkipMixin):
     """Reads contexts with the policy, and trains it on its judgments by a loss that is added to the trainer's."""
 
     curriculum: Curriculum

@@ -64,6 +64,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         posterior_advantages: train on MaPP's posterior advantages: those of GRPO with `scale_rewards="group"`, as the
             curriculum's Beta belief about the prompt expects them. For rewards of 0 and 1, and for `MaPP`, `MoPPS` and
             `BOTS`. What is logged and told as a group's advantages are the trainer's own.
+        skip_zero_advantage: leave rollouts whose advantage is 0 out of the update; see `SkipMixin`. Not for losses with
+            other terms, as `beta` of GRPO adds one, and not with images. TRL's `entropy` and clip ratios are then of
+            the other rollouts.
         stop: texts with which a completion ends, besides the end of text; it keeps them.
         **kwargs: the trainer's.
 
@@ -92,6 +95,7 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         failure_of: FailureOf | None = None,
         match_uniform: bool = False,
         posterior_advantages: bool = False,
+        skip_zero_advantage: bool = False,
         stop: Sequence[str] = (),
         probe_batch: Count | None = None,
         max_judgment_length: Count | None = None,
@@ -104,10 +108,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         super().__init__(*args, **kwargs)
         self._check_start(stop)
         self.curriculum, self._logs_all, self._id_column = curriculum, log == "all", id_column
-        self.failure_of, self.posterior, self.probe_batch = failure_of, posterior_advantages, probe_batch
-        self.max_judgment_length, self.match_uniform = max_judgment_length, match_uniform
+        self.failure_of, self.probe_batch, self.max_judgment_length = failure_of, probe_batch, max_judgment_length
         self.success = success_index(success, self, curriculum)
-        self._sample_by(gate_of(gate), group_observers)
+        self._sample_by(gate_of(gate), group_observers, posterior_advantages, match_uniform, skip_zero_advantage)
         log_prompts(self, every=prompt_table_every)
         self._evaluate_by(eval_aggregate, eval_temperature)
         self._save_by(keep_best)

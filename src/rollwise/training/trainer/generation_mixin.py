@@ -41,9 +41,17 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
     match_uniform: bool
     group_observers: list[Callable[[Groups], None]]
 
-    def _sample_by(self, gate: DynamicSampling | None, observers: list[Callable[[Groups], None]] | None) -> None:
-        """Begin with nothing generated; the gate, or none, says which groups are trained on."""
-        self.gate, self.group_observers = gate, list(observers or [])
+    def _sample_by(
+        self,
+        gate: DynamicSampling | None,
+        observers: list[Callable[[Groups], None]] | None,
+        posterior: bool,
+        match_uniform: bool,
+        skip_zero_advantage: bool,
+    ) -> None:
+        """Begin with nothing generated; the gate, or none, says which groups are trained on, the rest says how."""
+        self.gate, self.group_observers, self.posterior = gate, list(observers or []), posterior
+        self.match_uniform, self.skip_zero_advantage = match_uniform, skip_zero_advantage
         self._sampling = gate or DynamicSampling(Everything(), max_rounds=1)
         self._judge_batches, self._screened = [], Screened()
         self._generations = self._clock = 0

@@ -18,6 +18,7 @@ from rollwise.gates import DynamicSampling, Gate
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
     "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
+    "compute_loss": ["self", "model", "inputs", "return_outputs", "num_items_in_batch"],
     "_save_checkpoint": ["self", "model", "trial"],
     "_load_optimizer_and_scheduler": ["self", "checkpoint"],
 }
@@ -118,6 +119,8 @@ def check_parts(trainer: Any) -> None:
         check_feedback(trainer)
     if trainer.posterior:
         check_posterior(trainer)
+    if trainer.skip_zero_advantage:
+        check_skip(trainer)
 
 
 def check_allocator(trainer: Any, allocator: Allocator) -> None:
@@ -157,6 +160,22 @@ def check_posterior(trainer: Any) -> None:
         **_not_by_several_calls(trainer),
     }
     _refuse("posterior advantages are computed by group, of rewards of 0 and 1", reasons)
+
+
+def check_skip(trainer: Any) -> None:
+    """A rollout without an advantage can be left out where the loss has no other term with a gradient."""
+    args, grpo = trainer.args, hasattr(trainer.args, "scale_rewards")  # RLOO's beta is in its rewards
+    reasons = {
+        "beta other than 0 adds the divergence from the reference: use beta=0.0": grpo and args.beta != 0.0,
+        "an entropy bonus is of all of them: use entropy_coef=0.0, without use_adaptive_entropy": grpo
+        and bool(args.entropy_coef or args.use_adaptive_entropy),
+        "top_entropy_quantile chooses among the tokens of all of them: use top_entropy_quantile=1.0": grpo
+        and args.top_entropy_quantile < 1.0,
+        "the router's loss is of all of them: use router_aux_loss_coef=0.0": bool(
+            getattr(trainer, "aux_loss_enabled", False)
+        ),
+    }
+    _refuse("skip_zero_advantage leaves rollouts out of the loss", reasons)
 
 
 def check_screening(trainer: Any) -> None:

@@ -1,0 +1,125 @@
+"""Rollouts without an advantage are left out of the update, and it is the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toys import flat_parameters, make_trainer, saved_model
+
+import rollwise as rw
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from rollwise.training.generation.skip_mixin import weight_of_kept
+
+SMALL = {"max_steps": 3, "optim": "sgd", "learning_rate": 0.5, "save_strategy": "no"}
+
+
+def trained(folder: Path, *, skip: bool, **options: Any) -> tuple[Any, list[int]]:
+    """A trainer after its run, and how many rows each forward pass of the loss had."""
+    extra = {"skip_zero_advantage": skip, **options.pop("extra", {})}
+    trainer = make_trainer(folder, curriculum=rw.Uniform(seed=3), extra=extra, **{**SMALL, **options})
+    rows: list[int] = []
+    read = trainer._get_per_token_logps_and_entropies
+
+    def noted(model: Any, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if torch.is_grad_enabled():
+            rows.append(len(input_ids))
+        return read(model, input_ids, *args, **kwargs)
+
+    trainer._get_per_token_logps_and_entropies = noted
+    trainer.train()
+    return trainer, rows
+
+
+def losses(trainer: Any) -> list[float]:
+    return [line["loss"] for line in trainer.state.log_history if "loss" in line]
+
+
+CASES: dict[str, dict[str, Any]] = {
+    **{name: {"loss_type": name} for name in ("grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo")},
+    "vespo": {"loss_type": "vespo"},
+    "std": {"scale_rewards": "group"},
+    "micro-batches": {"loss_type": "grpo", "accumulate": 4},
+    "two updates of a generation": {"num_iterations": 2},
+    "half a generation an update": {"steps_per_generation": 4, "accumulate": 2},
+    "truncated rollouts masked": {"mask_truncated_completions": True, "loss_type": "bnpo"},
+    "rloo": {"kind": CurriculumRLOOTrainer},
+    "rloo, micro-batches": {"kind": CurriculumRLOOTrainer, "accumulate": 4},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_update_is_the_same_and_reads_fewer_rollouts(case: str, tmp_path: Path) -> None:
+    whole, all_rows = trained(tmp_path / "whole", skip=False, **CASES[case])
+    less, rows = trained(tmp_path / "less", skip=True, **CASES[case])
+    assert flat_parameters(less).numpy() == pytest.approx(flat_parameters(whole).numpy(), abs=2e-6)
+    assert losses(less) == pytest.approx(losses(whole), abs=2e-6)
+    assert len(rows) == len(all_rows)
+    assert sum(rows) < sum(all_rows)
+
+
+def test_a_step_without_any_advantage_is_a_step_of_the_optimiser(tmp_path: Path) -> None:
+    """Its gradient is 0, and Adam's means of before move the weights on, as they do without the option."""
+
+    def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
+        calls.append(len(completion_ids))
+        return [0.1 if len(calls) > 1 else float(ids[0] < 20) for ids in completion_ids]
+
+    found = []
+    for skip in (False, True):
+        calls: list[int] = []
+        adam = {"optim": "adamw_torch", "learning_rate": 0.01}
+        trainer, rows = trained(tmp_path / str(skip), skip=skip, reward=reward, loss_type="grpo", **adam)
+        found.append((flat_parameters(trainer), rows))
+    assert found[1][1][1:] == [1, 1]
+    assert found[1][0].numpy() == pytest.approx(found[0][0].numpy(), abs=1e-5)
+
+
+def test_weights_by_hand() -> None:
+    """Of three rollouts of 2, 4 and 6 tokens, the first and the last are kept; limits do not matter."""
+    whole = torch.tensor([[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
+    kept = whole[[0, 2]]
+    shares = {name: weight_of_kept(name, kept, whole) for name in ("grpo", "dr_grpo", "luspo", "sapo", "rloo")}
+    assert set(shares.values()) == {2 / 3}
+    assert weight_of_kept("bnpo", kept, whole) == pytest.approx(8 / 12)
+    assert [weight_of_kept(name, kept, whole) for name in ("dapo", "cispo", "vespo")] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"beta": 0.1}, "beta other than 0 adds the divergence"),
+        ({"entropy_coef": 0.01}, "an entropy bonus is of all of them"),
+        ({"use_adaptive_entropy": True}, "an entropy bonus is of all of them"),
+        ({"top_entropy_quantile": 0.2}, "top_entropy_quantile chooses among the tokens"),
+    ],
+)
+def test_losses_with_other_terms_are_refused(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    model = saved_model(tmp_path / "model")  # beta loads it again, as the reference
+    with pytest.raises(rw.ConfigError, match=f"skip_zero_advantage leaves rollouts out of the loss, but {words}"):
+        make_trainer(tmp_path, curriculum=rw.Uniform(), extra={"skip_zero_advantage": True}, model=model, **options)
+
+
+def test_the_divergence_of_rloo_is_in_its_rewards(tmp_path: Path) -> None:
+    model = saved_model(tmp_path / "model")
+    extra = {"skip_zero_advantage": True}
+    make_trainer(tmp_path, kind=CurriculumRLOOTrainer, curriculum=rw.Uniform(), extra=extra, beta=0.1, model=model)
+
+
+def test_images_are_refused(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, curriculum=rw.Uniform(), extra={"skip_zero_advantage": True})
+    trainer.model.train()
+    with pytest.raises(rw.ConfigError, match="takes rollouts out of a batch.*'pixel_values'.*without skip_zero"):
+        trainer.compute_loss(trainer.model, {"pixel_values": torch.zeros(1)})
+
+
+def test_what_is_not_read_is_not_charged(tmp_path: Path) -> None:
+    """FLOPs count the tokens that an update has read."""
+    read = []
+    for skip in (False, True):
+        run = tmp_path / str(skip)
+        trained(tmp_path / f"checkpoints-{skip}", skip=skip, extra={"run": run}, kind=CurriculumGRPOTrainer)
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        read.append(sum(line.get("compute/trained", 0) for line in lines))
+    assert 0 < read[1] < read[0]

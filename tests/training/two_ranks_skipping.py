@@ -1,0 +1,54 @@
+"""Rollouts without an advantage left out of the update on two processes, of which one may have none with one."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from ranks import digest, tell
+from toys import flat_parameters, make_trainer, toy_reward
+
+import rollwise as rw
+
+
+def reward(threshold: list[int], **columns: Any) -> list[float]:
+    """Of one prompt in six the toy reward, else 0: few groups have contrast."""
+    rewards = toy_reward(threshold=threshold, **columns)
+    return [reward * (one == 2) for reward, one in zip(rewards, threshold, strict=True)]
+
+
+def train(out: Path, *, skip: bool) -> tuple[Any, list[int]]:
+    """A trainer after its run, and the rows of each forward pass of this rank's loss."""
+    trainer = make_trainer(
+        out,
+        reward=reward,
+        curriculum=rw.Uniform(seed=3),
+        processes=2,
+        accumulate=2,
+        max_steps=3,
+        loss_type="bnpo",
+        optim="sgd",
+        learning_rate=0.5,
+        save_strategy="no",
+        extra={"skip_zero_advantage": skip},
+    )
+    rows: list[int] = []
+    read = trainer._get_per_token_logps_and_entropies
+
+    def noted(model: Any, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if torch.is_grad_enabled():
+            rows.append(len(input_ids))
+        return read(model, input_ids, *args, **kwargs)
+
+    trainer._get_per_token_logps_and_entropies = noted
+    trainer.train()
+    return trainer, rows
+
+
+def compare(out: Path) -> Any:
+    """What each rank saw with and without the option."""
+    whole, all_rows = train(out, skip=False)
+    less, rows = train(out, skip=True)
+    apart = float((flat_parameters(whole) - flat_parameters(less)).abs().max())
+    mine = {"parameters": digest(less), "apart": apart, "all_rows": all_rows, "rows": rows}
+    tell(less, mine, out / "skipping.json")
+    return less
