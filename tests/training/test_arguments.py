@@ -12,7 +12,7 @@ import torch
 import rollwise.training.run  # noqa: F401  (before its part, which imports it)
 from rollwise.errors import ConfigError
 from rollwise.tasks import make_task
-from rollwise.training.arguments import trainer_arguments
+from rollwise.training.arguments import check_trainer_options, trainer_arguments
 from rollwise.training.config import TrainConfig
 from rollwise.training.trainer.ranks import without_gpu
 
@@ -55,6 +55,20 @@ def test_fields_that_a_run_ignores_are_refused(name: str, value: Any, option: st
     with pytest.raises(ConfigError, match=f"trainer_options can't have '{name}': give --{option} instead"):
         trainer_arguments(config, make_task("reversal"), tmp_path, begun=False)
     trainer_arguments(config, make_task("reversal"), tmp_path, begun=True)
+
+
+def test_weights_that_are_given_twice_are_refused(tmp_path: Path) -> None:
+    """Those of `trainer_options` had no effect, though these override the run's options."""
+    (tmp_path / "a.jsonl").write_text('{"prompt": "1+1=", "answer": "2"}\n')
+    given = {
+        "data": str(tmp_path / "a.jsonl"),
+        "reward": ["exact", "boxed"],
+        "trainer_options": {"reward_weights": [3, 4]},
+    }
+    check_trainer_options(TrainConfig(**given))
+    with pytest.raises(ConfigError, match="both weigh the rewards; leave one out"):
+        check_trainer_options(TrainConfig(**given, reward_weights=[1, 2]))
+    check_trainer_options(TrainConfig(**given, reward_weights=[1, 2]), begun=True)
 
 
 def test_that_a_model_s_own_code_is_not_run_is_said(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
     kind = TRAINERS[config.trainer][1]
     known, types = [field.name for field in fields(kind)], get_type_hints(kind)
     if not begun:
-        _check_heard(config.trainer_options)
+        _check_heard(config)
     for name, value in config.trainer_options.items():
         if name not in known:
             raise ConfigError(f"{kind.__name__} has no option {name!r}{did_you_mean(name, known)} (trainer_options)")
@@ -63,9 +63,11 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
         )
 
 
-def _check_heard(options: dict[str, Any]) -> None:
+def _check_heard(config: TrainConfig) -> None:
     """`ConfigError` for trainer options that the run itself has to know, or would ignore."""
-    for name, value in options.items():
+    if config.reward_weights is not None and "reward_weights" in config.trainer_options:
+        raise ConfigError("reward_weights and trainer_options.reward_weights both weigh the rewards; leave one out")
+    for name, value in config.trainer_options.items():
         if name in _OURS:
             raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
         if name == "trust_remote_code" and value:
