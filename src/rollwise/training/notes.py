@@ -1,9 +1,10 @@
-"""What is said of a run, and noted in its folder, as it begins."""
+"""What is said of a run, and noted in its folder, as it begins and ends."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from statistics import fmean
 from typing import Any
 
 from accelerate import PartialState
@@ -14,12 +15,15 @@ from rollwise.models.identity import made_by
 from rollwise.models.sources import USUAL_LEARNING_RATE, made_here
 from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
+from rollwise.runs.log_ends import read_log
 from rollwise.sampling.own_task import OwnTask
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 
 RARELY_HIGHER = 1e-4
 """Learning rates of pretrained models are rarely as high."""
+_MANY = 0.3
+"""From this share of rollouts without an advantage on, the time that their update takes is worth a sentence."""
 
 
 def hush() -> None:
@@ -35,6 +39,17 @@ def cautions(config: TrainConfig) -> list[str]:
     return [
         f"learning rate {config.learning_rate:g} is for the embedded policy; {USUAL_LEARNING_RATE} is usual for a "
         f"pretrained model (--learning_rate {USUAL_LEARNING_RATE})"
+    ]
+
+
+def needless(config: TrainConfig, folder: RunFolder) -> list[str]:
+    """That the update read many rollouts which had no part in it, in words."""
+    shares = [line["zero_advantage"] for _, line in read_log(folder.metrics) if "zero_advantage" in line]
+    if config.skip_zero_advantage or not shares or fmean(shares) < _MANY:
+        return []
+    return [
+        f"{fmean(shares):.0%} of the rollouts had an advantage of 0; --skip_zero_advantage true makes the same update "
+        "without them, in less time"
     ]
 
 

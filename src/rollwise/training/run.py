@@ -31,7 +31,7 @@ from rollwise.training.budget import done_at, ended_early, limits_of
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.make_trainer import make_trainer
-from rollwise.training.notes import cautions, hush, note_origin, say, write_config
+from rollwise.training.notes import cautions, hush, needless, note_origin, say, write_config
 from rollwise.training.parts import OptionErrors, curriculum_of, judge_notes, left_out
 from rollwise.training.trainer.checkpoint import newest_usable
 from rollwise.training.trainer.environments import check_trainer
@@ -149,7 +149,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
 
 def _end(trainer: Any, config: TrainConfig, folder: RunFolder, console: Console) -> None:
     trainer.accelerator.wait_for_everyone()
-    say(console, ended_early(config, folder, trainer.state.global_step))
+    say(console, [*ended_early(config, folder, trainer.state.global_step), *needless(config, folder)])
     shut_engine(trainer)
     trainer.accelerator.end_training()
 

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 import torch
+from own import maths_file, tiny_model
 from toys import flat_parameters, make_trainer, saved_model
 
 import rollwise as rw
-from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from rollwise.cli import main
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer, RunFolder
+from rollwise.training.config import TrainConfig
 from rollwise.training.generation.skip_mixin import weight_of_kept
+from rollwise.training.notes import needless
 
 SMALL = {"max_steps": 3, "optim": "sgd", "learning_rate": 0.5, "save_strategy": "no"}
 
@@ -123,3 +127,29 @@ def test_what_is_not_read_is_not_charged(tmp_path: Path) -> None:
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         read.append(sum(line.get("compute/trained", 0) for line in lines))
     assert 0 < read[1] < read[0]
+
+
+@pytest.mark.parametrize(("options", "said"), [({}, True), ({"skip_zero_advantage": True}, False)])
+def test_a_run_says_how_much_of_its_updates_was_needless(options: dict[str, Any], said: bool, tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text(
+        '{"step": 0, "eval/pass@1": 0.5}\n{"step": 1, "zero_advantage": 0.25}\n{"step": 2, "zero_advantage": 0.75}\n'
+    )
+    notes = needless(TrainConfig(task="reversal", **options), RunFolder(tmp_path))
+    assert [note.partition(" of the rollouts had an advantage of 0; ")[0] for note in notes] == ["50%"] * said
+
+
+def test_a_run_of_the_command_leaves_them_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    maths_file(tmp_path)
+    given = [
+        *("train", "--data", str(tmp_path / "maths.jsonl"), "--prompt_column", "problem", "--reward", "exact"),
+        *("--model", str(tiny_model(tmp_path / "tiny")), "--prompts_per_step", "4", "--num_generations", "2"),
+        *("--eval_prompts", "0", "--learning_rate", "1e-5", "--max_completion_length", "4", "--steps", "1"),
+    ]
+    read = {}
+    for skip in ("false", "true"):
+        assert main([*given, "--skip_zero_advantage", skip, "--out", str(tmp_path / skip)]) == 0
+        line = json.loads((tmp_path / skip / "metrics.jsonl").read_text().splitlines()[-1])
+        read[skip] = line["compute/trained"]
+        assert line["zero_advantage"] == 1.0  # an untrained model gets nothing right
+        assert ("100% of the rollouts had an advantage of 0" in capfd.readouterr().err) == (skip == "false")
+    assert 0 < read["true"] <= read["false"] / 4  # one of eight is read, so that the step has its backward pass
