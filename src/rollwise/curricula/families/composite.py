@@ -163,6 +163,10 @@ class Composite(Curriculum):
         return self.asker is not None
 
     @property
+    def wants_chances(self) -> bool:
+        return self.asker is not None and self.makers[self.asker].wants_chances
+
+    @property
     def judge_weight(self) -> float:
         return 0.0 if self.asker is None else self.makers[self.asker].judge_weight
 
