@@ -121,3 +121,16 @@ def test_pass_rates_that_were_measured_again_make_the_categories_anew() -> None:
     assert {t.lane.partition("/")[0] for t in second} == {"0.75"}
     assert len({t.prompt_id for t in second}) == 12
     assert nested.metrics()["categories/profiles"] == 1
+
+
+def test_dots_within_categories_takes_up_what_it_measures_and_measures_again() -> None:
+    nested = rw.Nested(make_pool(30), categories=rw.SEC(), prompts=rw.DOTS(reference_set=6), rails=None, seed=0)
+    measured = []
+    for _ in range(5):
+        probes = nested.probe(30, n_rollouts=4, wanted=4)
+        measured.append(len(probes))
+        nested.tell([rw.Outcome(t.id, [1, 1, 1, int(t.prompt_id[1:]) % 2]) for t in probes])
+        tickets = nested.ask(4)
+        assert min(t.predicted or 0.0 for t in tickets) > 0.7  # all measured at 3/4 or 1
+        nested.tell([rw.Outcome(t.id, [0, 0, 0, 0]) for t in tickets])
+    assert measured == [6, 0, 6, 0, 6]

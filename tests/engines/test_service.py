@@ -15,6 +15,7 @@ from service_parts import Clock, credited, make, outcomes
 
 import rollwise as rw
 from rollwise.engines import CurriculumService, Told
+from rollwise.testing import make_pool
 
 
 def test_importing_engines_imports_no_engine() -> None:
@@ -45,6 +46,26 @@ def test_probes_are_asked_for_through_the_service() -> None:
     assert {ticket.purpose for ticket in probes} == {"measure"}
     assert len(probes) == 8
     assert service.status()["by_worker"] == {"w": 8}
+
+
+def test_gains_scores_and_tokens_are_told_through_the_service() -> None:
+    by_tokens: Any = {"points": [[0, 0.5], [1000, 0.0]], "by": "tokens"}
+    lanes = {
+        "bots": (1, rw.BOTS(adaptive="score")),
+        "curator": (1, rw.ActorCurator(dormant=0, warmup=0)),
+        "replay": (1, rw.PrioritizedReplay(exploration=by_tokens)),
+    }
+    service = CurriculumService(rw.Mixture(make_pool(9), lanes=lanes, rails=None, seed=0))
+    tickets = service.ask(6, n_rollouts=2)
+    service.tell([rw.Outcome(ticket.id, [1, 0]) for ticket in tickets])
+    assert service.feedback({ticket.id: i / 10 for i, ticket in enumerate(tickets)}) == 6
+    for score in (0.2, 0.3, 0.3):
+        service.note_score(score)
+    service.count_tokens(500)
+    service.advance(1)
+    metrics = service.metrics()
+    assert (metrics["replay/exploration"], metrics["bots/implicit_weight"]) == (0.25, 0.05)
+    assert metrics["curator/logit_norm"] > 0
 
 
 def test_a_repeated_probe_gets_the_same_tickets() -> None:

@@ -8,6 +8,7 @@ from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import ask_all, make_service, pool_of, split, tell_all
 from rollwise.engines.skyrl_main import take_settings
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, ShortError, SilentNoOpError
+from rollwise.testing import make_pool
 
 POOL = rw.PromptPool(ids=["a", "b", "c"])
 
@@ -49,6 +50,27 @@ def test_a_wrong_setting_is_named(settings: dict, message: str) -> None:
         make_service(settings, POOL)
     with pytest.raises(ConfigError, match="rollwise's settings must be a mapping, got 'bots'"):
         split("bots")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("curriculum", "options", "wants"),
+    [
+        ("speed", {}, "SPEED measures prompts before it chooses"),
+        ("metis", {}, "METIS asks the policy before it chooses"),
+        ("actor-curator", {}, "ActorCurator learns from what each optimiser step gained"),
+        ("bots", {"adaptive": "score"}, "BOTS follows the score of evaluations"),
+        ("gaussian-target", {"patience": 3}, "GaussianTarget follows the score of evaluations"),
+        ("prioritized", {"exploration": {"points": [[0, 0.5], [9, 0.1]], "by": "tokens"}}, "has a schedule by tokens"),
+    ],
+)
+def test_what_a_method_wants_and_no_engine_gives_it_is_said(
+    curriculum: str, options: dict, wants: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = make_pool(4)
+    make_service({"curriculum": "bots", "curriculum_options": {"adaptive": True}}, pool)
+    assert "has no place for" not in caplog.text
+    make_service({"curriculum": curriculum, "curriculum_options": options}, pool)
+    assert f"{wants}, which this engine has no place for; it uses its documented fallback" in caplog.text
 
 
 def test_the_same_rows_have_the_same_ids_in_any_order() -> None:

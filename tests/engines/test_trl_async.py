@@ -16,7 +16,9 @@ from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import AsyncGRPOTrainer
 from trl_async_parts import GROUP, MadeUpWorker, group_of, make_service, options
 
-from rollwise.engines.trl_async import CurriculumRolloutLoop
+import rollwise as rw
+from rollwise.engines import CurriculumService
+from rollwise.engines.trl_async import CurriculumRolloutLoop, CurriculumRolloutWorker
 from rollwise.errors import ConfigError, RewardError, SilentNoOpError
 
 
@@ -123,6 +125,15 @@ def test_what_it_can_not_do_is_refused() -> None:
     wrong = make_loop(make_service(), reward_funcs=[far_off])
     with pytest.raises(RewardError, match="1000"):
         score(wrong, *take(wrong._repeat_iterator()))
+
+
+def test_an_allocator_which_divides_nothing_among_one_prompt_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(8)])
+    with pytest.raises(ConfigError, match="Knapsack divides rollouts .* asks for one prompt at a time"):
+        CurriculumRolloutWorker(service=CurriculumService(rw.BOTS(pool, allocator="knapsack")))
+    with pytest.raises((ImportError, TypeError)):  # of TRL, which wants vLLM, and more arguments
+        CurriculumRolloutWorker(service=CurriculumService(rw.BOTS(pool, adaptive="score")))
+    assert "BOTS follows the score of evaluations, which TRL's asynchronous worker has no place for" in caplog.text
 
 
 def far_off(completions: list[Any], **_: Any) -> list[float]:

@@ -127,6 +127,16 @@ def test_metis_s_joint_loss_is_not_trained_there_which_is_said(caplog: pytest.Lo
     assert "judge_weight=0.02, and under verl it runs as with judge_weight=0" in caplog.text
 
 
+def test_expected_answers_are_sampled_there_which_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    manager = {"actor_rollout_ref__rollout__agent__agent_loop_manager_class": "rollwise.engines.verl.JudgingManager"}
+    expected = rw.METIS(judge_weight=0.0, format="digit", answers="expected")
+    lanes = {"judged": (1, expected), "uniform": (1, rw.Uniform())}
+    for curriculum in (expected, rw.Mixture(lanes=lanes)):
+        check_judging(config(**manager), curriculum)
+        said = f"{type(curriculum).__name__} is to read how probable each answer is (answers=expected), and under verl"
+        assert f"{said} it runs as with answers=sampled" in caplog.text
+
+
 def test_questions_are_put_as_rollouts_are() -> None:
     sampling = {"temperature": 0.6, "top_p": 0.95, "top_k": -1}
     changes = {f"actor_rollout_ref__rollout__{name}": value for name, value in sampling.items()}

@@ -9,6 +9,7 @@ import pytest
 import rollwise as rw
 from rollwise.simulation import Learner, Population, SimulationLog, heatmap, make_world, parts, simulate
 from rollwise.simulation.log import summary
+from rollwise.simulation.methods import Method
 
 
 def log_of(realised: list[list[float]], group_size: int) -> SimulationLog:
@@ -303,6 +304,16 @@ def test_groups_have_the_size_that_their_tickets_say(sizes: tuple[int, ...], gat
     if gate is None:
         assert trained == [list(sizes)] * 3
         assert log.rollouts.tolist() == [sum(sizes), 2 * sum(sizes), 3 * sum(sizes)]
+
+
+def test_a_schedule_by_tokens_is_refused_as_there_are_none() -> None:
+    by_tokens: Any = {"points": [[0, 0.5], [1000, 0.1]], "by": "tokens"}
+    lanes: Any = {"a": (1, rw.PrioritizedReplay(exploration=by_tokens)), "b": (1, rw.Uniform())}
+    world, _ = make_world(20, seed=0)
+    with pytest.raises(rw.ConfigError, match="Mixture has a schedule by tokens, and a simulation has no tokens"):
+        simulate(rw.Mixture(lanes=lanes), world, 2, 4, 2)
+    with pytest.raises(rw.ConfigError, match="BOTS has a schedule by tokens"):
+        Method(curriculum="bots", curriculum_options={"forgetting": by_tokens})
 
 
 def test_a_ticket_that_does_not_fit_its_screening_is_refused_by_name() -> None:

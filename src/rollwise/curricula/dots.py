@@ -119,10 +119,18 @@ class DOTS(
             super().observe(evidence)
 
     def select(self, k: int) -> Picks:
+        self._take_set()
+        return super().select(k)
+
+    def select_within(self, group: int, members: np.ndarray, k: int) -> np.ndarray:
+        self._take_set()  # inside `Nested`, which calls nothing else
+        return super().select_within(group, members, k)
+
+    def _take_set(self) -> None:
+        """Before a draw, believe what was measured since the last one."""
         if self.measuring:
             self.end_measuring()
             super().end_step()
-        return super().select(k)
 
     # ---- without one, every batch is the reference set of the next ----
 

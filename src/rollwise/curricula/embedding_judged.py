@@ -35,7 +35,7 @@ class EmbeddingJudged(
         candidate_multiplier: m, candidates for each prompt of the batch (8).
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
-        default: the value of a candidate without a prediction; see `Judged`.
+        default: see `Judged`; without effect, as this judge predicts all candidates or, at first, none.
         **core: see `CoreOptions`. The rails are off unless asked for, as PCL's are. Without them it can lock itself in,
             as it never asks again for what it has written off (one of three real runs did; `docs/results.md`).
 

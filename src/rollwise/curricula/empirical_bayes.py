@@ -71,7 +71,7 @@ class EmpiricalBayes(
         memory: prompts that a group remembers: after this many new outcomes, 1/e of the old evidence is left.
         borrowed: evidence of the average group that every group borrows, in prompts.
         candidate_multiplier: candidates for each prompt asked for; None: the whole pool.
-        pass_below: groups below this share of the best group's score offer untried prompts less often; 0: as often.
+        pass_below: groups below this share of the best group's score offer fewer untried candidates; 0: as many.
         strata: number of quantiles that a column of fractions is divided into (reference pass rates by their mean).
         clusters: number of clusters that a column of vectors is divided into.
         diversity: lambda, added to a score for each unit of mean cosine distance to the batch so far and to the batches

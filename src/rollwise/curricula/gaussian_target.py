@@ -191,6 +191,10 @@ class GaussianTarget(
     def wants_probes(self) -> bool:
         return self.patience is not None
 
+    @property
+    def follows_score(self) -> bool:
+        return self.patience is not None
+
     def note_score(self, score: float) -> None:
         score = check_number("the score of an evaluation", score, low=-1e9, high=1e9)
         self.best, self.stale = (score, 0) if score > self.best else (self.best, self.stale + 1)

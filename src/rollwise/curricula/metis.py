@@ -144,6 +144,10 @@ class METIS(Judged, name="metis", paper="METIS", needs="the policy's own judgmen
     def wants_answers(self) -> bool:
         return True
 
+    @property
+    def wants_chances(self) -> bool:
+        return bool(self.maker.expected)
+
     def draw(self, k: int) -> None:
         if self.drawn_at != self.step:
             self.columns["question"][:] = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rollwise.curricula import Curriculum
@@ -155,6 +155,18 @@ class CurriculumService(Saving):
     def lessons(self) -> list[Lesson]:
         """What this step's rollouts say of the judgments, as `Curriculum.lessons`."""
         return self.run(lambda: self.desk.curriculum.lessons())
+
+    def feedback(self, gains: Mapping[str, float]) -> int:
+        """What an optimiser step gained on each group, by ticket id, as `Curriculum.feedback`."""
+        return self.run(lambda: self.desk.curriculum.feedback(gains))
+
+    def note_score(self, score: float) -> None:
+        """The policy's score in an evaluation, as `Curriculum.note_score`."""
+        self.run(lambda: self.desk.curriculum.note_score(score))
+
+    def count_tokens(self, total: int) -> None:
+        """How many tokens training has seen so far, as `Curriculum.count_tokens`."""
+        self.run(lambda: self.desk.curriculum.count_tokens(total))
 
     def lose(self, worker: str) -> int:
         """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,15 @@ SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)
 
 POOL = ("id", "prompt", "columns")
 """Settings of `pool_of`."""
+
+NEEDS = {
+    "wants_probes": "measures prompts before it chooses",
+    "wants_answers": "asks the policy before it chooses",
+    "wants_feedback": "learns from what each optimiser step gained",
+    "follows_score": "follows the score of evaluations",
+    "counts_tokens": "has a schedule by tokens",
+}
+"""What a method may want besides outcomes, by the property that says so."""
 
 LOADER = "loader"
 """The worker that asks for an engine which loses what is in flight at a save: after a load its tickets are given up."""
@@ -67,6 +76,7 @@ def make_service(settings: Mapping[str, Any], pool: PromptPool) -> CurriculumSer
             f"curriculum_options.allocator={type(curriculum.allocator).__name__} gives each prompt its own number of "
             "rollouts, and this engine makes as many of each; leave the allocator out, or train with TRL or verl"
         )
+    warn_of_needs(curriculum, "this engine")
     curriculum.bind(pool)
     return CurriculumService(curriculum, **{name: settings[name] for name in SERVICE if name in settings})
 
@@ -88,6 +98,16 @@ def curriculum_of(name: str, options: Mapping[str, Any], spec: Mapping[str, Any]
     curriculum = make_curriculum(name, **{**options, "reward_spec": RewardSpec(**given)})
     curriculum.range_declared = declared
     return curriculum
+
+
+def warn_of_needs(curriculum: Curriculum, engine: str, *, met: Collection[str] = ()) -> None:
+    """Say what the method wants and the engine never gives it: all of `NEEDS` but those that are `met`."""
+    for need, what in NEEDS.items():
+        if need not in met and getattr(curriculum, need):
+            logger.warning(
+                "%s %s, which %s has no place for; it uses its documented fallback",
+                *(type(curriculum).__name__, what, engine),
+            )
 
 
 def pool_of(

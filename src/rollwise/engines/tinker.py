@@ -14,7 +14,7 @@ from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset
 from rollwise.curricula import Curriculum
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.service import CurriculumService
-from rollwise.engines.settings import LOADER, advance_to, ask_all, tell_all
+from rollwise.engines.settings import LOADER, advance_to, ask_all, tell_all, warn_of_needs
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.tickets.outcome import Outcome
@@ -124,6 +124,7 @@ class CurriculumRLDataset(RLDataset):
         termination: Any = None,
     ) -> None:
         check_hooks(RELEASE, HOOKS)
+        warn_of_needs(curriculum, "Tinker")
         self.service = CurriculumService(curriculum, folder=folder, keep=None)
         self.builder_of, self.termination = builder_of, termination
         given = {"batches": batches, "batch_size": batch_size, "group_size": group_size, "save_every": save_every}

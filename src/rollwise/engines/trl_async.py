@@ -17,7 +17,7 @@ from typing import Any
 from trl.experimental.async_grpo.async_grpo_trainer import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, TrainingSequence, _AsyncRolloutLoop
 
-from rollwise.engines.settings import advance_to
+from rollwise.engines.settings import advance_to, warn_of_needs
 from rollwise.errors import ConfigError, RewardError, SilentNoOpError
 from rollwise.prompt_ids import assign_ids
 from rollwise.state import load_state, save_state
@@ -105,11 +105,22 @@ class CurriculumRolloutWorker(AsyncRolloutWorker):
     Args:
         service: a `CurriculumService` of this process, whose curriculum has the data set's prompts.
         **kwargs: those of TRL's worker, and of `CurriculumRolloutLoop`.
+
+    Raises:
+        ConfigError: an allocator, which could do nothing here.
     """
 
     _loop_cls = CurriculumRolloutLoop
 
     def __init__(self, *, service: Any, **kwargs: Any) -> None:
+        curriculum = service.desk.curriculum
+        if curriculum.allocator is not None:
+            raise ConfigError(
+                f"{type(curriculum.allocator).__name__} divides rollouts among the prompts of an ask, and TRL's "
+                "asynchronous worker asks for one prompt at a time; leave the allocator out, or use "
+                "CurriculumGRPOTrainer"
+            )
+        warn_of_needs(curriculum, "TRL's asynchronous worker")
         super().__init__(service=share(service), **kwargs)
         self.service = service
 

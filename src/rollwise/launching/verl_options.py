@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from rollwise.curricula import make_curriculum
-from rollwise.engines.verl.settings import check_allocator, warn_of_judge_weight
+from rollwise.engines.verl.settings import check_allocator, warn_of_judging
 from rollwise.errors import ConfigError
 from rollwise.training.config import NO_GATE, TrainConfig
 
@@ -67,7 +67,7 @@ def _method(config: TrainConfig) -> dict[str, Any]:
     options = {"seed": config.seed, **config.method_options()}
     curriculum = make_curriculum(config.curriculum, **options)
     check_allocator({"algorithm": {"filter_groups": {"enable": config.gate != NO_GATE}}}, curriculum)
-    warn_of_judge_weight(curriculum)
+    warn_of_judging(curriculum)
     manager = "+actor_rollout_ref.rollout.agent.agent_loop_manager_class"
     return {
         "+data.rollwise.curriculum_options": options,

@@ -11,6 +11,7 @@ from rollwise.curricula import CURRICULA, Curriculum, check_run_options, make_cu
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_text
+from rollwise.simulation.running import without_tokens
 from rollwise.tickets.outcome import RewardSpec
 
 NO_GATE = "none"
@@ -52,7 +53,7 @@ class Method:
     def make(self, seed: int, reward_spec: RewardSpec | None = None) -> Curriculum:
         """The curriculum, unbound; `reward_spec` of the world's rewards, where it is not the default."""
         given = {} if reward_spec is None else {"reward_spec": reward_spec}
-        return make_curriculum(self.curriculum, **{**self.curriculum_options, **given, "seed": seed})
+        return without_tokens(make_curriculum(self.curriculum, **{**self.curriculum_options, **given, "seed": seed}))
 
     def sampling(self) -> DynamicSampling | None:
         """The dynamic sampling with its gate; None without one."""

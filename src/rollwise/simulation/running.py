@@ -11,7 +11,7 @@ import numpy as np
 
 from rollwise.allocators import Rounds
 from rollwise.curricula import Curriculum
-from rollwise.errors import PoolError, UnboundError
+from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
 from rollwise.simulation.items import outcome_gains
@@ -57,8 +57,8 @@ def simulate(
         on_step: called before each step with its number, from 0, and the world: to change it while training.
 
     Raises:
-        ConfigError: a number out of range, or a ticket for another number of rollouts than the group: nothing of its
-            batch is rolled out then.
+        ConfigError: a number out of range, or an option with a schedule by tokens, of which there are none; or a ticket
+            for another number of rollouts than the group: nothing of its batch is rolled out then.
         PoolError: the curriculum asks for a prompt that the world does not have.
 
     >>> from rollwise.curricula import Uniform
@@ -70,6 +70,7 @@ def simulate(
     """
     steps, batch = check_whole("steps", steps, least=1), check_whole("batch", batch, least=1)
     group_size, lag = check_whole("group_size", group_size, least=1), check_whole("lag", lag, least=0)
+    without_tokens(curriculum)
     try:
         _ = curriculum.pool
     except UnboundError:
@@ -94,6 +95,16 @@ def simulate(
     while in_flight:
         trainer.train(*in_flight.popleft())
     return record.log(world.scores()[0])
+
+
+def without_tokens(curriculum: Curriculum) -> Curriculum:
+    """The curriculum; `ConfigError` if an option has a schedule by tokens, which would stay at its first value."""
+    if curriculum.counts_tokens:
+        raise ConfigError(
+            f"an option of {type(curriculum).__name__} has a schedule by tokens, and a simulation has no tokens; give "
+            "the schedule by steps"
+        )
+    return curriculum
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from toys import make_trainer, toy_dataset
 
 import rollwise as rw
@@ -28,3 +29,15 @@ def test_tokens_and_scores_are_told(tmp_path: Path) -> None:
     assert len(trainer.curriculum.noted) == 1
     assert 0 <= trainer.curriculum.noted[0] <= 1
     assert isinstance(score, float)
+
+
+def test_a_curriculum_that_follows_a_score_which_never_comes_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lanes: Any = {"a": (1, rw.BOTS(adaptive="score")), "b": (1, rw.Uniform())}
+    make_trainer(tmp_path, curriculum=rw.Mixture(lanes=lanes))
+    assert "Mixture follows the score of evaluations, and eval_strategy is 'no'" in caplog.text
+    caplog.clear()
+    make_trainer(tmp_path, curriculum=rw.BOTS(adaptive=True))
+    make_trainer(tmp_path, curriculum=lanes["a"][1], eval_strategy="steps", eval_dataset=toy_dataset(4))
+    assert "follows the score" not in caplog.text

@@ -106,6 +106,10 @@ class Composite(Curriculum):
         for child in self.children.values():
             child.count_tokens(total)
 
+    @property
+    def follows_score(self) -> bool:
+        return any(maker.follows_score for maker in self.makers.values())
+
     def note_score(self, score: float) -> None:
         for child in self.children.values():
             child.note_score(score)
@@ -157,6 +161,10 @@ class Composite(Curriculum):
     @property
     def wants_answers(self) -> bool:
         return self.asker is not None
+
+    @property
+    def wants_chances(self) -> bool:
+        return self.asker is not None and self.makers[self.asker].wants_chances
 
     @property
     def judge_weight(self) -> float:

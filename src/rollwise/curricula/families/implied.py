@@ -236,6 +236,10 @@ class WithEvidence(Believing):
         if self.adaptation.adaptive is True:
             need_predictions(self.evidence_source)
 
+    @property
+    def follows_score(self) -> bool:
+        return self.adaptation.adaptive == "score"
+
     def note_score(self, score: float) -> None:
         self.adaptation.note_score(score)
 

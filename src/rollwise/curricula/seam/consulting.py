@@ -90,6 +90,11 @@ class Consulting(Flow):
         """Whether `consult` can ever give anything."""
         return False
 
+    @property
+    def wants_chances(self) -> bool:
+        """Whether its questions are `expected`: it asks for the probabilities of answers, and for no answer."""
+        return False
+
     def questions(self, k: int) -> list[Question]:
         """About the candidates for the next `k` prompts; those that were asked about in this step are not repeated."""
         return []

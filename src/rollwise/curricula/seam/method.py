@@ -99,6 +99,11 @@ class Method(ABC):
     def learn_gains(self, slots: np.ndarray, gains: np.ndarray) -> None:  # noqa: B027 - optional
         """The step gained `gains` (K,) on the groups of these prompts (K,)."""
 
+    @property
+    def follows_score(self) -> bool:
+        """Whether it goes by the policy's score on the evaluation set; see `note_score`."""
+        return False
+
     def note_score(self, score: float) -> None:  # noqa: B027 - optional
         """The policy's score on the evaluation set, in [0, 1]; a trainer gives it after each evaluation."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,13 +9,12 @@ from omegaconf import OmegaConf
 from verl.utils.dataset.rl_dataset import RLHFDataset
 
 from rollwise.engines.run_log import RunLog
+from rollwise.engines.settings import warn_of_needs
 from rollwise.engines.verl.judging import judge
 from rollwise.engines.verl.prompts import make_pool
 from rollwise.engines.verl.seat import Seat
 from rollwise.engines.verl.settings import Settings, asking, check_allocator, check_config, check_judging, run_facts
 from rollwise.engines.verl.shared import SHARED
-
-logger = logging.getLogger(__name__)
 
 TICKET, STEP = "rollwise_ticket", "rollwise_step"
 """Keys in `extra_info`: the ticket's id, and the step it was asked for."""
@@ -44,11 +42,7 @@ class CurriculumDataset(RLHFDataset):
         curriculum = settings.make()
         check_allocator(config, curriculum)
         check_judging(config, curriculum)
-        if curriculum.wants_probes:
-            logger.warning(
-                "%s measures prompts before it chooses, which verl has no place for; it uses its documented fallback",
-                type(curriculum).__name__,
-            )
+        warn_of_needs(curriculum, "verl", met=("wants_answers", "follows_score", "counts_tokens"))
         curriculum.bind(
             make_pool(self.dataframe, prompt_key=self.prompt_key, columns=settings.columns, id_path=settings.id)
         )

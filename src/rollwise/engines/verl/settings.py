@@ -191,11 +191,17 @@ def check_judging(config: Mapping[str, Any], curriculum: Curriculum) -> None:
             f"{type(curriculum).__name__} asks the live policy before it chooses; set "
             f"+{_MANAGER}=rollwise.engines.verl.JudgingManager"
         )
-    warn_of_judge_weight(curriculum)
+    warn_of_judging(curriculum)
 
 
-def warn_of_judge_weight(curriculum: Curriculum) -> None:
-    """Say so where a method would train its judgments, which verl's actor update has no place for."""
+def warn_of_judging(curriculum: Curriculum) -> None:
+    """Say so where a method would train its judgments, or read the chances of answers: verl has no place for either."""
+    if curriculum.wants_chances:
+        logger.warning(
+            "%s is to read how probable each answer is (answers=expected), and under verl it runs as with "
+            "answers=sampled: an answer is generated; give answers=sampled to say so, or launch with --engine trl",
+            type(curriculum).__name__,
+        )
     if curriculum.wants_answers and curriculum.judge_weight:
         logger.warning(
             "%s is to train its judgments with judge_weight=%g, and under verl it runs as with judge_weight=0: they "

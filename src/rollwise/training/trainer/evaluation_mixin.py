@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +18,8 @@ from rollwise.training.generation.trl_trainer import TrlTrainer
 from rollwise.training.recording.phases import EVALUATION, Phases
 from rollwise.training.trainer.dataset import evaluation_set
 from rollwise.training.trainer.set_results import RowOrder, SetResults
+
+logger = logging.getLogger(__name__)
 
 END_PREFIX = "eval_end"
 """What the larger evaluation at the end of a run is called in transformers' metrics."""
@@ -55,6 +58,12 @@ class EvaluationMixin(TrlTrainer):
         self.eval_aggregate, self.eval_temperature = how, temperature
         self.results, self.together, self._orders = {}, {}, {}
         self.after_evaluation = []
+        if self.curriculum.follows_score and self.args.eval_strategy == "no":
+            logger.warning(
+                "%s follows the score of evaluations, and eval_strategy is 'no', so there is none; set eval_strategy "
+                "and give an eval_dataset, or call trainer.evaluate() yourself",
+                type(self.curriculum).__name__,
+            )
 
     def evaluate(
         self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
