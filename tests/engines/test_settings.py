@@ -119,6 +119,9 @@ def test_rewards_of_another_range_are_taken_unless_one_was_given(caplog: pytest.
     (ticket,) = ask_all(service, 1)
     assert tell_all(service, [rw.Outcome(ticket.id, [float("nan"), 1.0], failed=1)]).taken == 1
     assert service.metrics()["failed"] == 2  # the whole group was refused, and its prompt held
+    solved = make_service({"curriculum": "bots", "reward_spec": {"solved_at": 2.0}}, POOL)
+    assert tell_all(solved, [rw.Outcome(ticket.id, [3.0, 1.0]) for ticket in ask_all(solved, 1)]).taken == 1
+    assert "it is [0, 3] now" in caplog.text
     given = make_service({"curriculum": "bots", "reward_spec": {"high": 2}}, POOL)
     assert len(tell_all(given, [rw.Outcome(ticket.id, [-1]) for ticket in ask_all(given, 1)]).refused) == 1
 

@@ -227,6 +227,7 @@ def test_words_that_name_another_folder_are_noted_there(
         ([], 1, "CONFIG, or --resume RUN"),
         (["{file}"], 1, "--engine is missing: add --engine trl or --engine verl"),
         (["{file}", "--engine", "trl", "--nproc", "0"], 1, "nproc"),
+        (["{file}", "--print_config", "--", "--seed", "1"], 1, "write what stands behind -- into it"),
         (["{file}", "--engine", "trl", "--nproc", "3"], 1, "32 rollouts can't be shared by 3 processes"),
         (["missing.yaml", "--engine", "trl"], 1, "missing.yaml"),
         (["--resume", "{out}"], 1, "no run that was launched"),

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from recipes import RECIPES, recipe
 
 import rollwise as rw
+from rollwise.engines.settings import curriculum_of
 from rollwise.launching import launch as launch_module
 from rollwise.launching.command import Command, Extra, Machines
 from rollwise.launching.hydra import flattened, override
@@ -113,6 +115,25 @@ def test_a_launch_that_was_killed_while_it_wrote_can_be_given_again(
     monkeypatch.setattr(launch_module, "write_yaml", write)
     launch.command(write=True)
     assert resumed_launch(str(tmp_path / "run"), None, None, []).machines == Machines(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "declared"),
+    [
+        ({"solved_at": 0.5}, False),
+        ({"solved_at": 2.0}, False),
+        ({"reward_low": -1.0, "solved_at": 0.5}, True),
+        ({}, False),
+    ],
+)
+def test_what_counts_as_solved_reaches_the_curriculum_as_with_trl(
+    options: dict[str, Any], declared: bool, data: Path
+) -> None:
+    """`solved_at` alone did not: there a reward of 0.5 was no success, whatever the file said."""
+    own = config(data, **options)
+    spec = keys(command(own)).get("+data.rollwise.reward_spec", "null").replace(":", ": ")
+    made, trl = curriculum_of("uniform", {}, yaml.safe_load(spec)), verl_task(own).rewards
+    assert (made.reward_spec, made.range_declared) == (trl.spec, declared) == (trl.spec, trl.declared)
 
 
 def test_mini_batches_are_verls_and_its_steps_are_batches(data: Path) -> None:

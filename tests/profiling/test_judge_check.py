@@ -158,3 +158,11 @@ def test_the_verdict_by_hand(lines: list[dict[str, Any]], take: str | None, said
     assert found["take"] == take
     assert said in found["verdict"]
     assert "\n" not in found["verdict"]
+
+
+@pytest.mark.parametrize("given", [{"judge_exemplars": 1}, {"judge_column": "hint"}])
+def test_how_to_ask_without_anything_to_ask_is_refused(given: dict[str, Any]) -> None:
+    (name,) = given
+    with pytest.raises(ConfigError, match=f"{name} .* is of judgments, and none is asked for: add --judge N"):
+        ProfileConfig(data="countdown", **given)
+    ProfileConfig(data="countdown", judge=8, **given)

@@ -168,7 +168,8 @@ def test_replay_says_what_other_methods_would_have_found(tmp_path: Path) -> None
 
 
 def test_a_run_and_its_replay(tmp_path: Path) -> None:
-    numbers = run_past(PastConfig(rollouts=str(RUN), out=str(tmp_path / "out"))).numbers
+    numbers = run_past(PastConfig(rollouts=str(RUN), reward_column="rewards", out=str(tmp_path / "out"))).numbers
+    assert numbers["replay"]["command"] == f"rollwise simulate --replay {RUN}"  # which knows a run's columns
     assert (numbers["past"]["kind"], numbers["population"]) == ("a run of rollwise, 212 groups of 40 prompts", 40)
     assert set(numbers["categories"]) == {"L1", "L2", "L3", "L4"}
     assert {line["mark"] for line in numbers["replay"]["methods"]} == {None}
@@ -230,6 +231,9 @@ def test_cut_off_completions_are_no_wrong_labels_here_either(tmp_path: Path) -> 
     numbers = profile(tmp_path, rows, max_completion_length=30)
     assert (numbers["n_suspects"], numbers["tokens"]["truncated"]) == (0, 1.0)
     assert numbers["recommendation"]["headline"].startswith("allow more tokens")
+    uncounted = [{name: value for name, value in row.items() if name != "tokens"} for row in rows]
+    with pytest.raises(ConfigError, match="max_completion_length 30 counts tokens, and .* does not say how many"):
+        profile(tmp_path, uncounted, max_completion_length=30)
 
 
 def test_a_misread_reward_is_found_in_a_dump_of_verl(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_what_it_rests_on_is_said_wherever_a_curriculum_is_advised() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"data": "countdown", "task_options": {"levels": [1, 2]}, "pool_prompts": 200, "stop": ["</a>"]},
+        {"data": "countdown", "task_options": {"levels": [1, 2]}, "pool_prompts": 200, "stop": ["</a>"], "seed": 5},
         {"data": "my own.jsonl", "task": "countdown", "model": "a b", "temperature": 0.7, "max_completion_length": 99},
         {"data": "my.jsonl", "reward": "math", "steps": 30, "prompts_per_step": 8, "planned_generations": 16},
     ],
@@ -96,6 +96,8 @@ def test_the_command_trains_on_what_was_profiled_as_it_was_planned(options: dict
     if options["data"] == "countdown":
         expected |= {"data": "", "task": "countdown", "stop": "</a>"}
     assert {name: train[name] for name in expected} == expected
+    assert "seed" not in train_options(ProfileConfig(data="my.jsonl", reward="math", seed=5))  # the rows are the pool
+    assert "--trainer_options.top_p 0.9" in train_options(ProfileConfig(data="my.jsonl", reward="math", top_p=0.9))
 
 
 def test_the_command_asks_for_no_more_prompts_a_step_than_there_are_to_train_on() -> None:

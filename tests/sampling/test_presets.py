@@ -167,6 +167,15 @@ def test_a_row_of_the_hub(name: str, tmp_path: Path) -> None:
     data.pool()  # a pool can hold it
 
 
+def test_a_category_that_a_preset_lacks_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its own took the place of a misspelt one without a word."""
+    source = f"preset:math500={copied(tmp_path / 'a.jsonl', ROWS['math500'])}"
+    assert load(source, category="subject").categories == [ROWS["math500"]["subject"]]
+    assert "has no column" not in caplog.text
+    assert load(source, category="subjcet").categories == load(source).categories
+    assert "a.jsonl has no column 'subjcet' (--category); its own categories are taken" in caplog.text
+
+
 def test_all_suites_have_a_row_here() -> None:
     assert set(ROWS) == set(PARTS) == set(SUITES)
     assert all(len(suite.revision) == 40 or suite.revision == "main" for suite in SUITES.values())

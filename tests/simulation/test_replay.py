@@ -219,6 +219,14 @@ def test_columns_that_all_prompts_have(tmp_path: Path) -> None:
     assert pool.codes("category")[0] == ["x", "x | far", "y"]
 
 
+def test_columns_that_a_run_is_said_to_have_are_refused(tmp_path: Path) -> None:
+    """They had no effect: another reward than the run's, or one that is not there, was replayed as if not named."""
+    run = write_run(tmp_path / "run", GROUPS)
+    with pytest.raises(rw.ConfigError, match="is a run's folder, whose columns are known; leave reward_column out"):
+        read_log(run, Columns(reward_column="format"))
+    assert read_log(run, Columns()).fingerprint == read_log(run).fingerprint
+
+
 def test_a_prompt_measured_is_no_group_of_the_log(tmp_path: Path) -> None:
     measured = {**GROUPS[1], "purpose": "measure", "lane": "probe"}
     assert len(read_log(write_run(tmp_path / "run", [GROUPS[0], measured])).ids) == 1

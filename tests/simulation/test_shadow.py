@@ -156,6 +156,25 @@ def test_what_can_not_follow_is_refused(methods: Any, reason: str, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"steps": 3}, "steps"),
+        ({"replay": {"run": "{run}", "pooling": 2.0}}, "replay.pooling"),
+        ({"methods": {"mine": {"curriculum": "mopps", "gate": "mixed"}}}, "methods.mine.gate"),
+    ],
+)
+def test_what_has_no_effect_on_who_follows_is_refused(
+    more: dict[str, Any], name: str, tmp_path: Path, capsys: Any
+) -> None:
+    run = str(ROOT / "tests/simulation/data/uniform-run")
+    config = tmp_path / "my.yaml"
+    given = {"replay": run, "methods": {"mine": {"curriculum": "mopps"}}, **more}
+    config.write_text(yaml.safe_dump(given).replace("{run}", run))
+    assert main(["simulate", str(config), "--shadow", "--out", str(tmp_path / "out")]) == 1
+    assert f"{name} has no effect with --shadow: estimators follow the whole log" in capsys.readouterr().err
+
+
 def test_a_folder_that_can_not_be_made_is_refused_before_any_follows(tmp_path: Path, capsys: Any) -> None:
     config, out = tmp_path / "my.yaml", tmp_path / "out"
     run = str(ROOT / "tests/simulation/data/uniform-run")

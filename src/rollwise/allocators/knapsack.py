@@ -29,8 +29,9 @@ class Knapsack(Allocator):
     Args:
         sureness: how sure a mixed group must be for a prompt to use no more rollouts (the paper's alpha, 0.9).
         estimate: "last": p is the share solved when the prompt was last visited, as in the paper (the release: of its
-            last 16 rollouts, if there were fewer then; until it has 8 it counts as never visited); "posterior": the
-            expectation of each increment over the belief, by Beta functions, for which nobody has p = 0 or p = 1. Ours.
+            last 16 rollouts, if there were fewer then; until it has 8 it counts as never visited), whatever `belief`
+            says; "posterior": the expectation of each increment over the belief, by Beta functions, for which nobody
+            has p = 0 or p = 1. Ours.
         **bounds: see `Allocator`; the paper's `max_rollouts` is 128.
     """
 

@@ -74,6 +74,8 @@ def resolve(options: Namespace) -> dict[str, Any]:
 
     if options.as_dict().get("file") is None:
         raise ConfigError("--print_config is for a new run: give its CONFIG")
+    if options.as_dict().get("overrides"):
+        raise ConfigError("--print_config prints the options of CONFIG; write what stands behind -- into it")
     made = launch.new_launch(str(options.file), "trl", command.Machines(), [])
     return {**made.config.to_dict(), "engine_options": dict(made.extra.options)}
 

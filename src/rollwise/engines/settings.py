@@ -12,7 +12,7 @@ from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.errors import ConfigError, ShortError, SilentNoOpError
-from rollwise.options import check_mapping, check_options, check_text
+from rollwise.options import check_mapping, check_options, check_text, is_number
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
 from rollwise.tickets.outcome import Outcome, RewardSpec
@@ -54,7 +54,8 @@ def make_service(settings: Mapping[str, Any], pool: PromptPool) -> CurriculumSer
     Args:
         settings: of `SETTINGS`. `curriculum` is a name, `file.py:Name` or `package.module:Name`, by default
             "recommended"; `curriculum_options` its options, such as `seed`; `reward_spec` the `low`, `high` and
-            `solved_at` of the raw rewards; without it `tell_all` widens the range from 0 to 1 as rewards are seen.
+            `solved_at` of the raw rewards; without `low` and `high` `tell_all` widens the range from 0 to 1 as rewards
+            are seen.
         pool: the engine's prompts.
 
     Raises:
@@ -66,9 +67,10 @@ def make_service(settings: Mapping[str, Any], pool: PromptPool) -> CurriculumSer
     """
     check_options("rollwise's settings", settings, SETTINGS)
     options = dict(check_mapping("curriculum_options", settings.get("curriculum_options") or {}))
-    if (spec := settings.get("reward_spec")) is not None:
-        options["reward_spec"] = RewardSpec(**check_mapping("reward_spec", spec, RewardSpec))
-    curriculum = make_curriculum(settings.get("curriculum", "recommended"), **options)
+    spec = settings.get("reward_spec")
+    if spec is not None:
+        check_mapping("reward_spec", spec, RewardSpec)
+    curriculum = curriculum_of(settings.get("curriculum", "recommended"), options, spec)
     if curriculum.allocator is not None:
         raise ConfigError(
             f"curriculum_options.allocator={type(curriculum.allocator).__name__} gives each prompt its own number of "
@@ -77,6 +79,25 @@ def make_service(settings: Mapping[str, Any], pool: PromptPool) -> CurriculumSer
     warn_of_needs(curriculum, "this engine")
     curriculum.bind(pool)
     return CurriculumService(curriculum, **{name: settings[name] for name in SERVICE if name in settings})
+
+
+def curriculum_of(name: str, options: Mapping[str, Any], spec: Mapping[str, Any] | None) -> Curriculum:
+    """A method by its name and options, unbound, with rewards as `spec` has them: `low`, `high` and `solved_at`.
+
+    As in `rollwise train`, the range may widen unless `low` or `high` is given, and then takes in `solved_at`.
+
+    >>> made = curriculum_of("uniform", {}, {"solved_at": 0.5})
+    >>> made.reward_spec.solved_at, made.widen_rewards(0.0, 3.0), made.reward_spec.high
+    (0.5, True, 3.0)
+    """
+    if spec is None:
+        return make_curriculum(name, **options)
+    given, declared = dict(spec), bool({"low", "high"} & spec.keys())
+    if not declared and is_number(given.get("solved_at")):
+        given["high"] = max(1.0, given["solved_at"])
+    curriculum = make_curriculum(name, **{**options, "reward_spec": RewardSpec(**given)})
+    curriculum.range_declared = declared
+    return curriculum
 
 
 def warn_of_needs(curriculum: Curriculum, engine: str, *, met: Collection[str] = ()) -> None:

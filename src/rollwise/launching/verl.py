@@ -59,7 +59,8 @@ def verl_command(
         logger.warning("verl's rollouts go on after %s, where the task says that answers end", *task.stop_texts[:1])
     folder = config.folder.absolute()  # workers may have another working directory
     spec = task.rewards.spec
-    told = {"low": spec.low, "high": spec.high, "solved_at": spec.solved_at}
+    said = {"low": spec.low, "high": spec.high} if task.rewards.declared else {}  # else it may widen
+    told = {**said, "solved_at": spec.solved_at}
     per_pass, _ = config.batch(machines.processes)
     keys = {
         **_ALWAYS,
@@ -71,7 +72,7 @@ def verl_command(
         "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": per_pass,
         "+reward.custom_reward_function.reward_kwargs.folder": str(folder),
         "+data.rollwise.run": str(folder),
-        **({"+data.rollwise.reward_spec": told} if task.rewards.declared else {}),
+        **({"+data.rollwise.reward_spec": told} if said or spec.solved_at is not None else {}),
         **({"+data.rollwise.columns": {name: name for name in columns}} if columns else {}),
         "trainer.n_gpus_per_node": machines.nproc,
         "trainer.nnodes": machines.nnodes,

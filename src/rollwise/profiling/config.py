@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rollwise.errors import ConfigError
 from rollwise.options import Count, CountFromTwo, CountOrZero, check_fields
 from rollwise.runs.past_columns import Columns
 from rollwise.sampling.config import DataConfig
@@ -48,6 +49,14 @@ class ProfileConfig(DataConfig):
     judge_column: str | None = None
     join: str | None = None
     out: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("judge_exemplars", "judge_column"):
+            if not self.judge and getattr(self, name) != getattr(ProfileConfig, name):
+                raise ConfigError(
+                    f"{name} {getattr(self, name)!r} is of judgments, and none is asked for: add --judge N"
+                )
 
     @property
     def answer(self) -> str | None:

@@ -35,6 +35,7 @@ class Profile:
 
 _PLANNED = {
     "temperature": "temperature",
+    "top_p": "trainer_options.top_p",
     "max_completion_length": "max_completion_length",
     "planned_generations": "num_generations",
     "steps": "steps",
@@ -57,7 +58,7 @@ def train_options(config: ProfileConfig, pool: int | None = None) -> str:
     words = [config.flags()]
     if config.source in TASKS:
         task, words = config.source, [config.flags("data")]
-        named["pool_prompts"] = "num_prompts"
+        named |= {"pool_prompts": "num_prompts", "seed": "seed"}  # which make a task's pool
     given = {"task": task, "task_options": json.dumps(config.task_options) if config.task_options else None}
     given["model"] = config.model
     if not made_here(config.model):

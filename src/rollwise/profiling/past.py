@@ -48,13 +48,18 @@ def run_past(config: PastConfig) -> Profile:
     if run is not None:
         past.columns.update(run.prompt_columns())
     name_answers(past, config.answer_column)
+    if config.max_completion_length is not None and past.unit != "tokens":
+        raise ConfigError(
+            f"max_completion_length {config.max_completion_length} counts tokens, and {config.rollouts!r} does not say "
+            "how many each rollout has; leave it out"
+        )
     longest = config.max_completion_length or (None if run is None else run.config.get("max_completion_length"))
     mark_truncated(past, longest if isinstance(longest, int) else None)
     spec = reward_range(past, config, None if run is None else run.rewards)
     summary = PastSummary(plan_of(past, config), past, spec)
     if not summary.groups:
         raise ConfigError(f"{config.rollouts!r} has no rollout with a reward; name its column: --reward_column")
-    numbers = summary.to_dict() | {"replay": replay(past, spec) | {"command": _command(config)}}
+    numbers = summary.to_dict() | {"replay": replay(past, spec) | {"command": _command(config, past)}}
     rows = table_rows(summary.groups, summary.rates, summary.scores, None)
     for row in rows if past.unit != "tokens" else ():
         del row["mean_tokens"]
@@ -64,9 +69,10 @@ def run_past(config: PastConfig) -> Profile:
     return Profile(folder, numbers)
 
 
-def _command(config: PastConfig) -> str:
-    """What replays the log with its columns as they were named."""
-    named = {f"--{f.name}": getattr(config, f.name) for f in fields(Columns)}
+def _command(config: PastConfig, past: PastRollouts) -> str:
+    """What replays the log with its columns as they were named; those of a run's folder are known."""
+    known = (past.path / METRICS_FILE).is_file()
+    named = {} if known else {f"--{f.name}": getattr(config, f.name) for f in fields(Columns)}
     words = [word for option, name in named.items() if name is not None for word in (option, name)]
     return shlex.join(["rollwise", "simulate", "--replay", config.rollouts, *words])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from rollwise.errors import PoolError
 from rollwise.sampling.columns import named_columns
 from rollwise.sampling.config import OwnData
@@ -10,6 +12,8 @@ from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim
 from rollwise.sampling.selection import PlacedRow, chosen_rows, row_places
 from rollwise.sampling.suites.lookup import Row
 from rollwise.tasks.base import with_all_columns
+
+logger = logging.getLogger(__name__)
 
 
 def own_rows(config: OwnData) -> tuple[list[Row], list[str]]:
@@ -51,6 +55,8 @@ def _preset_rows(source: str, config: OwnData) -> list[PlacedRow]:
     _, suite, _ = suite_of(source)
     own = OwnData(system=config.system, template=suite.template if config.template is None else config.template)
     placed = _named(preset_rows(source, config.conditions), own, repr(source))
+    if config.category is not None and all(config.category not in row for _, row in placed):
+        logger.warning("%s has no column %r (--category); its own categories are taken", source, config.category)
     for _, row in placed:
         if "id" in row:
             row[config.id] = row["id"]

@@ -32,15 +32,17 @@ def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:
 
     Args:
         run: A run's folder, or what `read_past` reads.
-        columns: What the columns of past rollouts are called.
+        columns: What the columns of other past rollouts are called.
 
     Raises:
         StateFileError: it is not there, or damaged.
         ConfigError: it has no rollouts, or was not made with uniform sampling: then what it has seen of a prompt, and
-            when, depends on how the prompt did.
+            when, depends on how the prompt did. Or columns are named, and it is a run's folder.
     """
     if not (Path(run) / METRICS_FILE).is_file():
         return log_of(read_past(run, columns))
+    if named := [name for name, value in vars(columns or Columns()).items() if value is not None]:
+        raise ConfigError(f"{str(run)!r} is a run's folder, whose columns are known; leave {named[0]} out")
     data = read_run(run)
     groups = [g for g in _trained(data) if len(g["rewards"])]
     if not groups:

@@ -31,6 +31,7 @@ _NEVER = 10**9
 """Steps between evaluations where they come by generated tokens (`evaluations.py`)."""
 _OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"} | {
     "num_train_epochs": "steps", "resume_from_checkpoint": "resume", "shuffle_dataset": "curriculum",
+    "data_seed": "seed",
 }  # fmt: skip
 """Fields of the trainer's arguments that the run itself has to know, or would ignore: the option in place of each."""
 
@@ -48,9 +49,9 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
     """
     kind = TRAINERS[config.trainer][1]
     known, types = [field.name for field in fields(kind)], get_type_hints(kind)
+    if not begun:
+        _check_heard(config)
     for name, value in config.trainer_options.items():
-        if name in _OURS and not begun:
-            raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
         if name not in known:
             raise ConfigError(f"{kind.__name__} has no option {name!r}{did_you_mean(name, known)} (trainer_options)")
         _check_type(name, value, types[name])
@@ -60,6 +61,20 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
             f"report_to {config.report_to!r} is not installed, or no tracker that transformers knows; install it, or "
             f"choose one of {usable}"
         )
+
+
+def _check_heard(config: TrainConfig) -> None:
+    """`ConfigError` for trainer options that the run itself has to know, or would ignore."""
+    if config.reward_weights is not None and "reward_weights" in config.trainer_options:
+        raise ConfigError("reward_weights and trainer_options.reward_weights both weigh the rewards; leave one out")
+    for name, value in config.trainer_options.items():
+        if name in _OURS:
+            raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
+        if name == "trust_remote_code" and value:
+            raise ConfigError(
+                "trainer_options can't have 'trust_remote_code': the command runs no code that came with a model; in a "
+                "script of your own load it by rollwise.models.load_policy(MODEL, trust_remote_code=True)"
+            )
 
 
 def _check_type(name: str, value: Any, declared: Any) -> None:

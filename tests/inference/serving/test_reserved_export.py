@@ -309,3 +309,7 @@ def test_no_more_rollouts_are_read_than_the_option_says(
     assert read[-1] == there
     with pytest.raises(ConfigError, match="sample"):
         ExportConfig(head="h", out="x", sample=0)
+    for name in ("sample", "margin"):
+        with pytest.raises(ConfigError, match=f"{name} 20 needs rollouts to go by: add --rollouts"):
+            ExportConfig(head="h", out="x", model="m", **{name: 20})
+    assert ExportConfig(head="h", out="x", model="m", margin=0).margin == 0

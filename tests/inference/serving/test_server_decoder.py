@@ -331,6 +331,8 @@ def test_options_that_do_not_fit_are_refused(exported: Path, tmp_path: Path) -> 
         ({"route": "chat"}, "need --route completions"),
         ({"head": None, "select": "majority", "keep_texts": "all"}, "keep_texts 'all'"),
         ({"base_url": None, "route": "chat"}, "add --base_url"),
+        ({"base_url": None, "timeout": 9.0}, "timeout 9.0 is a server's: add --base_url"),
+        ({"base_url": None, "retries": 0}, "retries 0 is a server's"),
     ):
         with pytest.raises(ConfigError, match=match):
             config(exported, Nowhere(), **wrong)  # type: ignore[arg-type]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from rollwise.curricula import Curriculum, make_curriculum
-from rollwise.engines.settings import at_path
+from rollwise.curricula import Curriculum
+from rollwise.engines.settings import at_path, curriculum_of
 from rollwise.errors import ConfigError
 from rollwise.options import check_mapping, check_options, check_whole
 from rollwise.tickets.outcome import RewardSpec
@@ -29,7 +29,8 @@ class Settings:
     Attributes:
         curriculum: name, `file.py:Name` or `package.module:Name`.
         curriculum_options: its options, such as `seed`.
-        reward_spec: `low`, `high`, `solved_at` of the raw rewards; without it the range widens as rewards are seen.
+        reward_spec: `low`, `high`, `solved_at` of the raw rewards; without `low` and `high` the range widens as rewards
+            are seen.
         columns: a pool's column -> where it is in a row, such as `difficulty: extra_info.level`.
         id: where a row's own id is; by default the column `id`, else the prompt's content is hashed.
         n_rollouts: rollouts of each prompt; by default `actor_rollout_ref.rollout.n`.
@@ -78,8 +79,7 @@ class Settings:
         Raises:
             ConfigError: an unknown name or option.
         """
-        spec = {} if self.reward_spec is None else {"reward_spec": RewardSpec(**self.reward_spec)}
-        return make_curriculum(self.curriculum, **self.curriculum_options, **spec)
+        return curriculum_of(self.curriculum, self.curriculum_options, self.reward_spec)
 
 
 def check_allocator(config: Mapping[str, Any], curriculum: Curriculum) -> None:

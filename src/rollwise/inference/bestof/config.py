@@ -117,8 +117,9 @@ class BestOfConfig(SampleConfig):
 
     def _check_server(self) -> None:
         if self.base_url is None:
-            if self.route is not None:
-                raise ConfigError(f"route {self.route!r} is a server's: add --base_url")
+            for name in ("route", "timeout", "retries", "api_key_env"):
+                if getattr(self, name) != getattr(BestOfConfig, name):
+                    raise ConfigError(f"{name} {getattr(self, name)!r} is a server's: add --base_url")
             return
         if self.model == EMBEDDED:
             raise ConfigError("base_url needs the name by which the server knows the model: add --model NAME")

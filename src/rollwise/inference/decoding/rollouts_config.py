@@ -19,7 +19,7 @@ class RolloutsConfig(SampleConfig):
         split: Of a task, "train" for the training prompts (the default) or "eval" for the held-out ones. By default a
             file is taken whole; "train" is four fifths of its prompts and "eval" the others, by a hash of the prompt.
         num_generations: Rollouts of each prompt.
-        batch_size: Rollouts generated at once; smaller needs less memory.
+        batch_size: Rollouts generated at once, at least all of one prompt; smaller needs less memory.
         out: The folder; by default rollouts/NAME-SPLIT.
 
     Raises:

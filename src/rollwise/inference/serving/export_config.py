@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rollwise.errors import ConfigError
 from rollwise.options import Count, check_fields
 
 SERVING_FILE, README_FILE = "serving.json", "README.md"
@@ -37,3 +38,6 @@ class ExportConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        for name in ("margin", "sample"):
+            if self.rollouts is None and getattr(self, name) not in (getattr(ExportConfig, name), 0):
+                raise ConfigError(f"{name} {getattr(self, name)!r} needs rollouts to go by: add --rollouts")

@@ -18,12 +18,13 @@ from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, 
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, roc_auc
 from rollwise.pool import PromptPool
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.methods import Method
+from rollwise.simulation.methods import NO_GATE, Method
 from rollwise.simulation.run_log import RunLog
 from rollwise.simulation.worlds import world_of
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import RewardSpec
 
+_OF_TRAINING = ("steps", "rollout_budget", "prompts_per_step", "num_generations", "lag")
 _ALONE = {"forgetting": 1.0, "implicit_weight": 1.0, "sampling": "mean"}
 """BOTS by the implicit evidence of the last batch alone."""
 
@@ -144,7 +145,7 @@ def check_followers(config: SimulateConfig) -> None:
     """Refuse now what would come to light only behind methods that have followed all of the log.
 
     Raises:
-        ConfigError: there is no log, or a method of the config's own can't follow it.
+        ConfigError: there is no log, a method of the config's own can't follow it, or an option would have no effect.
     """
     world: Any = world_of(config, config.seeds[0])
     for name, method in config.methods.items():
@@ -157,6 +158,13 @@ def check_followers(config: SimulateConfig) -> None:
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
+    idle = {name: getattr(config, name) for name in _OF_TRAINING}
+    idle |= {f"replay.{name}": getattr(config.replay, name) for name in ("bandwidth", "pooling")}
+    idle |= {f"methods.{name}.gate": method.gate != NO_GATE for name, method in config.methods.items()}
+    if given := [name for name, value in idle.items() if value]:
+        raise ConfigError(
+            f"{given[0]} has no effect with --shadow: estimators follow the whole log as it is; remove it"
+        )
 
 
 def _is_by_default(name: str, method: Method) -> bool:
