@@ -35,6 +35,7 @@ def test_no_option_is_only_checked_and_saved(tmp_path: Path, monkeypatch: pytest
     for part, checks_and_says in (
         (make_trainer, "check_beforehand"), (arguments, "check_trainer_options"), (run, "check_new"),
         (run, "cautions"), (run, "left_out"), (run, "write_config"), (run, "ended_early"),
+        (run, "needless"),
     ):  # fmt: skip
         monkeypatch.setattr(part, checks_and_says, lambda *_, **__: [])
     Heard.read.clear()

@@ -86,7 +86,8 @@ class TrainConfig(OwnData):
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory. By default 8
             with a pretrained model, 512 with the embedded policy.
         probe_batch: Most rollouts generated at once to measure or screen prompts and for the evaluation at the end, and
-            most judgments at once; by default as many as a step trains on. More are faster, and need more memory.
+            most judgments at once; by default as many as a step trains on, and at the end as in the other evaluations.
+            More are faster, and need more memory.
         max_judgment_length: Most tokens of a judgment, for methods that ask the policy (METIS); by default what the
             judgment's format needs.
         judgments_per_step: Most judgments of a step that are written to `judgments.jsonl`, for methods that ask the
