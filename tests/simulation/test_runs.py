@@ -316,7 +316,7 @@ def test_schedules_by_tokens_can_not_be_simulated(tmp_path: Path) -> None:
         "uniform": {"curriculum": "uniform"},
         "b": {"curriculum": "bots", "curriculum_options": {"forgetting": schedule}},
     }
-    with pytest.raises(ConfigError, match="method 'b': a schedule of it is by tokens"):
+    with pytest.raises(ConfigError, match="method 'b': an option of BOTS has a schedule by tokens"):
         run_all(config_of(methods=methods), tmp_path)
 
 

@@ -77,8 +77,6 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
             curriculum = method.make(0)
             if curriculum.wants_answers:
                 raise ConfigError("it asks the policy for judgments, and a simulated learner has none to give")
-            if curriculum.counts_tokens:
-                raise ConfigError("a schedule of it is by tokens, and a simulated learner makes none; give it by steps")
             curriculum.check_screening(group)
             if curriculum.wants_feedback and method.sampling() is not None and config.lag > 1:
                 raise ConfigError(
