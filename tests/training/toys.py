@@ -76,6 +76,20 @@ def toy_reward(completion_ids: list[list[int]], threshold: list[int], **_: Any) 
     return [float(sum(t < 20 for t in ids) >= k + 1) for ids, k in zip(completion_ids, threshold, strict=True)]
 
 
+def rows_of_updates(trainer: Any) -> list[int]:
+    """A list that gets, from now on, the number of rows of each forward pass of the trainer's loss."""
+    rows: list[int] = []
+    read = trainer._get_per_token_logps_and_entropies
+
+    def noted(model: Any, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if torch.is_grad_enabled():
+            rows.append(len(input_ids))
+        return read(model, input_ids, *args, **kwargs)
+
+    trainer._get_per_token_logps_and_entropies = noted
+    return rows
+
+
 class Traced(rw.PrioritizedReplay):
     """Notes every ask and tell."""
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import torch
 from ranks import digest, tell
-from toys import flat_parameters, make_trainer, toy_reward
+from toys import flat_parameters, make_trainer, rows_of_updates, toy_reward
 
 import rollwise as rw
 
@@ -31,15 +30,7 @@ def train(out: Path, *, skip: bool) -> tuple[Any, list[int]]:
         save_strategy="no",
         extra={"skip_zero_advantage": skip},
     )
-    rows: list[int] = []
-    read = trainer._get_per_token_logps_and_entropies
-
-    def noted(model: Any, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        if torch.is_grad_enabled():
-            rows.append(len(input_ids))
-        return read(model, input_ids, *args, **kwargs)
-
-    trainer._get_per_token_logps_and_entropies = noted
+    rows = rows_of_updates(trainer)
     trainer.train()
     return trainer, rows
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from own import maths_file, tiny_model
-from toys import flat_parameters, make_trainer, saved_model
+from toys import flat_parameters, make_trainer, rows_of_updates, saved_model
 
 import rollwise as rw
 from rollwise.cli import main
@@ -23,15 +23,7 @@ def trained(folder: Path, *, skip: bool, **options: Any) -> tuple[Any, list[int]
     """A trainer after its run, and how many rows each forward pass of the loss had."""
     extra = {"skip_zero_advantage": skip, **options.pop("extra", {})}
     trainer = make_trainer(folder, curriculum=rw.Uniform(seed=3), extra=extra, **{**SMALL, **options})
-    rows: list[int] = []
-    read = trainer._get_per_token_logps_and_entropies
-
-    def noted(model: Any, input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        if torch.is_grad_enabled():
-            rows.append(len(input_ids))
-        return read(model, input_ids, *args, **kwargs)
-
-    trainer._get_per_token_logps_and_entropies = noted
+    rows = rows_of_updates(trainer)
     trainer.train()
     return trainer, rows
 
