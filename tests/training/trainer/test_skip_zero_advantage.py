@@ -1,6 +1,7 @@
 """Rollouts without an advantage are left out of the update, and it is the same."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,22 @@ def test_a_step_without_any_advantage_is_a_step_of_the_optimiser(tmp_path: Path)
         found.append((flat_parameters(trainer), rows))
     assert found[1][1][1:] == [1, 1]
     assert found[1][0].numpy() == pytest.approx(found[0][0].numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("advantages", "rows"),
+    [
+        ([0.0, 0.5, -0.5, 1e-8], [1, 2]),
+        ([0.0, 0.0, 0.0, 0.0], [0]),  # a backward pass there must be
+        ([0.5, 0.5, 0.5, 0.5], [0, 1, 2]),  # the last one has no token in the loss
+        ([0.0, math.nan, 0.5, 0.0], [0, 1, 2]),
+    ],
+)
+def test_rows_by_hand(advantages: list[float], rows: list[int], tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, curriculum=rw.Uniform(), extra={"skip_zero_advantage": True})
+    inputs = {"advantages": torch.tensor(advantages), "completion_mask": torch.tensor([[1], [1], [1], [0]])}
+    trainer._buffered_inputs = [inputs]
+    assert trainer._rows_to_train(inputs).tolist() == rows
 
 
 def test_weights_by_hand() -> None:

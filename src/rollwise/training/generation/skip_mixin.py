@@ -42,7 +42,8 @@ class SkipMixin(TrlTrainer):
         All ranks take as many, as they gather numbers of their rows, and each has a backward pass to share.
         """
         greatest = torch.stack([one["advantages"].abs().max() for one in self._buffered_inputs]).max()
-        kept = (inputs["advantages"].abs() > _OF_ROUNDING * greatest) & in_loss(inputs).any(dim=1)
+        none = inputs["advantages"].abs() <= _OF_ROUNDING * greatest  # NaN is not: the loss is to show it
+        kept = ~none & in_loss(inputs).any(dim=1)
         n = int(self.accelerator.gather(kept.sum().clamp(min=1)).max())
         return torch.argsort(~kept, stable=True)[:n].sort().values
 
