@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
+import sys
 from pathlib import Path
 from unittest.mock import patch
 
@@ -29,11 +31,19 @@ def path_of(command: str) -> Path:
     return FOLDER / f"{command.replace(' ', '-') or 'rollwise'}.txt"
 
 
+def words_of(text: str) -> str:
+    """Without line breaks, and without the value that argparse repeats between two names until Python 3.12."""
+    return re.sub(r"(--\w+) (?:[A-Z_]+|\[ITEM,\.\.\.\])(?=, --)", r"\1", " ".join(text.split()))
+
+
 @pytest.mark.parametrize("command", NAMES)
 def test_help_is_the_one_that_was_read_and_found_good(command: str) -> None:
     path = path_of(command)
     kept = path.read_text() if path.exists() else ""
-    assert help_of(command) == kept, f"renew {path.name} by `make help-snapshots`, and read what has changed"
+    same = str if sys.version_info < (3, 13) else words_of  # whose argparse lays it out in another way
+    assert same(help_of(command)) == same(kept), (
+        f"renew {path.name} by `make help-snapshots`, and read what has changed"
+    )
 
 
 def test_there_is_no_snapshot_without_a_command() -> None:

@@ -33,6 +33,13 @@ def rewards(task: Task, record: dict[str, Any], said: list[Any]) -> list[float]:
     return task.reward([record["prompt"]] * len(said), said, **columns)
 
 
+def skip_without_sandbox() -> None:
+    try:
+        check_sandbox()
+    except ConfigError as error:
+        pytest.skip(str(error))
+
+
 def test_a_mixture_by_weights_and_levels() -> None:
     names = ("letter_counting", "gcd", "chain_sum")
     task = ReasoningGym(dataset=names, weights=(2, 1, 1), levels=(0, 1), eval_levels=(2,))
@@ -86,10 +93,7 @@ def test_answers_of_each_style(style: Any, right: Any, wrong: str, malformed: st
 
 
 def test_a_scorer_that_executes_its_answer_is_called_in_the_sandbox(tmp_path: Path) -> None:
-    try:
-        check_sandbox()
-    except ConfigError as error:
-        pytest.skip(str(error))
+    skip_without_sandbox()
     task = ReasoningGym(dataset="countdown", parameters=TWO, style="tags", shots=0)
     record = task.train_records(1, seed=0)[0]
     hostile = f"__import__('os').system('touch {tmp_path}/out')"
@@ -195,6 +199,7 @@ def test_bad_options_are_refused(options: dict[str, Any], reason: str) -> None:
 
 def test_a_generator_without_answers_on_record_shows_none() -> None:
     """Its worked examples read "Answer: None"."""
+    skip_without_sandbox()
     for work in (ReasoningGym(dataset="graph_color").train_records, ReasoningGym(dataset="graph_color").demonstrations):
         with pytest.raises(TaskError, match="data set 'graph_color' has no answers on record, .*; set shots to 0"):
             work(1, seed=0)
