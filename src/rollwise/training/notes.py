@@ -43,9 +43,11 @@ def cautions(config: TrainConfig) -> list[str]:
 
 
 def needless(config: TrainConfig, folder: RunFolder) -> list[str]:
-    """That the update read many rollouts which had no part in it, in words."""
+    """A sentence where many rollouts of the run had an advantage of 0 and were trained on all the same; else none."""
+    if config.skip_zero_advantage:
+        return []
     shares = [line["zero_advantage"] for _, line in read_log(folder.metrics) if "zero_advantage" in line]
-    if config.skip_zero_advantage or not shares or fmean(shares) < _MANY:
+    if not shares or fmean(shares) < _MANY:
         return []
     return [
         f"{fmean(shares):.0%} of the rollouts had an advantage of 0; --skip_zero_advantage true makes the same update "

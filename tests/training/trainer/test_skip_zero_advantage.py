@@ -14,7 +14,7 @@ import rollwise as rw
 from rollwise.cli import main
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer, RunFolder
 from rollwise.training.config import TrainConfig
-from rollwise.training.generation.skip_mixin import weight_of_kept
+from rollwise.training.generation.losses import weight_of_kept
 from rollwise.training.notes import needless
 
 SMALL = {"max_steps": 3, "optim": "sgd", "learning_rate": 0.5, "save_strategy": "no"}

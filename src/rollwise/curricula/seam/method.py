@@ -101,7 +101,7 @@ class Method(ABC):
 
     @property
     def follows_score(self) -> bool:
-        """Whether it goes by the policy's score on the evaluation set; see `note_score`."""
+        """Whether it uses the policy's score on the evaluation set; see `note_score`."""
         return False
 
     def note_score(self, score: float) -> None:  # noqa: B027 - optional

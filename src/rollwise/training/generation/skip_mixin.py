@@ -6,13 +6,12 @@ from typing import Any
 
 import torch
 
+from rollwise.training.generation.losses import weight_of_kept
 from rollwise.training.generation.merging import check_divisible, in_loss, select
 from rollwise.training.generation.trl_trainer import TrlTrainer
 
 _OF_ROUNDING = 1e-4
 """Advantages of at most this share of a generation's greatest are 0 but for rounding."""
-_OF_ALL_TOKENS = frozenset({"dapo", "cispo", "vespo"})
-"""Losses of which TRL divides the sum by the tokens of the whole generation, whatever the batch."""
 
 
 class SkipMixin(TrlTrainer):
@@ -46,22 +45,3 @@ class SkipMixin(TrlTrainer):
         kept = ~none & in_loss(inputs).any(dim=1)
         n = int(self.accelerator.gather(kept.sum().clamp(min=1)).max())
         return torch.argsort(~kept, stable=True)[:n].sort().values
-
-
-def weight_of_kept(loss_type: str, kept: torch.Tensor, whole: torch.Tensor) -> float:
-    """What a batch's loss weighs that is computed of some rollouts, where the others' loss is 0.
-
-    Args:
-        loss_type: TRL's, which says what a batch's sum is divided by; "rloo" for its RLOO.
-        kept: (R, T) 1 on the tokens in the loss of those rollouts.
-        whole: (B, U) the same of the batch.
-
-    >>> kept, whole = torch.ones(1, 3), torch.ones(2, 6)
-    >>> [weight_of_kept(loss_type, kept, whole) for loss_type in ("dapo", "grpo", "bnpo")]
-    [1.0, 0.5, 0.25]
-    """
-    if loss_type in _OF_ALL_TOKENS:
-        return 1.0
-    if loss_type == "bnpo":
-        return float(kept.sum().clamp(min=1.0) / whole.sum().clamp(min=1.0))
-    return len(kept) / len(whole)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from rollwise.errors import ConfigError
+from rollwise.training.generation.losses import LOSS_TYPES as LOSS_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +103,6 @@ def expected_loss(logps: torch.Tensor, batch: ExpectedBatch) -> torch.Tensor:
         batch: the weights.
     """
     return -(logps.exp() * batch.weights).sum()
-
-
-LOSS_TYPES: Mapping[str, str] = {
-    "rloo": "sum",
-    "luspo": "sum",
-    "grpo": "rollout",
-    "sapo": "rollout",
-    "bnpo": "micro-batch",
-    "dapo": "generation",
-    "cispo": "generation",
-    "vespo": "generation",
-    "dr_grpo": "longest",
-}
-"""TRL's losses, RLOO's and GRPO's by `loss_type`: over what the sum over a rollout's tokens becomes a mean."""
 
 
 def scale_parts(loss_type: str, tokens: Sequence[torch.Tensor], *, longest: int) -> torch.Tensor:
