@@ -116,6 +116,7 @@ def make_trainer(
     out: Path,
     *,
     kind: type = CurriculumGRPOTrainer,
+    config: type | None = None,
     curriculum: rw.Curriculum | None = None,
     dataset: Dataset | None = None,
     accumulate: int = 1,
@@ -149,7 +150,7 @@ def make_trainer(
     trainer = kind(
         model=model or toy_model(),
         reward_funcs=reward,
-        args=CONFIGS[kind](**{**defaults, **options}),
+        args=(config or CONFIGS[kind])(**{**defaults, **options}),
         train_dataset=dataset or toy_dataset(),
         eval_dataset=eval_dataset,
         processing_class=toy_tokenizer(),

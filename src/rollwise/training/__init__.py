@@ -17,15 +17,17 @@ from rollwise.errors import MissingExtraError
 if TYPE_CHECKING:
     from rollwise.runs.folder import RunFolder
     from rollwise.training.recording.recorder import Recorder
+    from rollwise.training.trainer.curriculum_mixin import CurriculumMixin
     from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 _HOMES = {
     "CurriculumGRPOTrainer": "rollwise.training.trainer.trainers",
+    "CurriculumMixin": "rollwise.training.trainer.curriculum_mixin",
     "CurriculumRLOOTrainer": "rollwise.training.trainer.trainers",
     "Recorder": "rollwise.training.recording.recorder",
     "RunFolder": "rollwise.runs.folder",
 }
-__all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]
+__all__ = ["CurriculumGRPOTrainer", "CurriculumMixin", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]
 
 
 def __getattr__(name: str) -> Any:

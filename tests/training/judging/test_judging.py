@@ -27,6 +27,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.models.question_encoder import QuestionEncoder
 from rollwise.models.tokenizer import character_tokenizer
 from rollwise.training import Recorder, RunFolder
+from rollwise.training.generation.losses import LOSS_TYPES
 from rollwise.training.judging.judge_loss import (
     ExpectedBatch,
     JudgeBatch,
@@ -169,14 +170,15 @@ def test_what_a_loss_makes_of_equation_2_by_hand(loss_type: str, scale: float) -
 
     The one that is masked counts for nothing.
     """
-    first = scale_parts(loss_type, [torch.tensor([2, 2]), torch.tensor([4, 8])], longest=10)
-    second = scale_parts(loss_type, [torch.tensor([0]), torch.tensor([4, 4])], longest=10)
+    over = LOSS_TYPES[loss_type]
+    first = scale_parts(over, [torch.tensor([2, 2]), torch.tensor([4, 8])], longest=10)
+    second = scale_parts(over, [torch.tensor([0]), torch.tensor([4, 4])], longest=10)
     ours, units = (first + second).tolist()
     assert ours / units == pytest.approx(scale)
 
 
 def test_a_loss_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(rw.ConfigError, match="loss_type must be one of .*, got 'of-tomorrow'"):
+    with pytest.raises(rw.ConfigError, match="does not know how loss_type 'of-tomorrow' is normalized"):
         judging(tmp_path, loss_type="of-tomorrow")
 
 

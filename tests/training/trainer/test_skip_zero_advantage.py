@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ import rollwise as rw
 from rollwise.cli import main
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer, RunFolder
 from rollwise.training.config import TrainConfig
-from rollwise.training.generation.losses import weight_of_kept
+from rollwise.training.generation.losses import Normalization, weight_of_kept
 from rollwise.training.notes import needless
 
 SMALL = {"max_steps": 3, "optim": "sgd", "learning_rate": 0.5, "save_strategy": "no"}
@@ -93,10 +93,10 @@ def test_weights_by_hand() -> None:
     """Of three rollouts of 2, 4 and 6 tokens, the first and the last are kept; limits do not matter."""
     whole = torch.tensor([[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
     kept = whole[[0, 2]]
-    shares = {name: weight_of_kept(name, kept, whole) for name in ("grpo", "dr_grpo", "luspo", "sapo", "rloo")}
-    assert set(shares.values()) == {2 / 3}
-    assert weight_of_kept("bnpo", kept, whole) == pytest.approx(8 / 12)
-    assert [weight_of_kept(name, kept, whole) for name in ("dapo", "cispo", "vespo")] == [1.0, 1.0, 1.0]
+    shares = {over: weight_of_kept(over, kept, whole) for over in get_args(Normalization)}
+    assert shares == pytest.approx(
+        {"sum": 2 / 3, "rollout": 2 / 3, "longest": 2 / 3, "micro-batch": 8 / 12, "generation": 1.0}
+    )
 
 
 @pytest.mark.parametrize(

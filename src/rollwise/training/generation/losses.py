@@ -1,12 +1,14 @@
-"""How TRL's losses are scaled."""
+"""How trainers' losses are normalized: TRL's own, and those of other trainers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import torch
 
-LOSS_TYPES: Mapping[str, str] = {
+Normalization = Literal["sum", "rollout", "micro-batch", "generation", "longest"]
+LOSS_TYPES: Mapping[str, Normalization] = {
     "rloo": "sum",
     "luspo": "sum",
     "grpo": "rollout",
@@ -20,21 +22,20 @@ LOSS_TYPES: Mapping[str, str] = {
 """TRL's losses, RLOO's and GRPO's by `loss_type`: over what the sum over a rollout's tokens becomes a mean."""
 
 
-def weight_of_kept(loss_type: str, kept: torch.Tensor, whole: torch.Tensor) -> float:
+def weight_of_kept(normalization: Normalization, kept: torch.Tensor, whole: torch.Tensor) -> float:
     """What a batch's loss weighs that is computed of some rollouts, where the others' loss is 0.
 
     Args:
-        loss_type: a key of `LOSS_TYPES`.
+        normalization: that of the loss.
         kept: (R, T) 1 on the tokens in the loss of those rollouts.
         whole: (B, U) the same of the batch.
 
     >>> kept, whole = torch.ones(1, 3), torch.ones(2, 6)
-    >>> [weight_of_kept(loss_type, kept, whole) for loss_type in ("dapo", "grpo", "bnpo")]
+    >>> [weight_of_kept(over, kept, whole) for over in ("generation", "rollout", "micro-batch")]
     [1.0, 0.5, 0.25]
     """
-    over = LOSS_TYPES[loss_type]
-    if over == "generation":
+    if normalization == "generation":
         return 1.0
-    if over == "micro-batch":
+    if normalization == "micro-batch":
         return float(kept.sum().clamp(min=1.0) / whole.sum().clamp(min=1.0))
     return len(kept) / len(whole)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, get_args
 
 import torch
 
-from rollwise.training.generation.losses import weight_of_kept
+from rollwise.errors import ConfigError
+from rollwise.training.generation.losses import LOSS_TYPES, Normalization, weight_of_kept
 from rollwise.training.generation.merging import check_divisible, in_loss, select
 from rollwise.training.generation.trl_trainer import TrlTrainer
 
@@ -22,6 +23,14 @@ class SkipMixin(TrlTrainer):
     """
 
     skip_zero_advantage: bool
+    loss_normalization: ClassVar[Normalization | None] = None
+    """Over what a loss of the trainer's own takes the mean: set it in the class for `skip_zero_advantage` and METIS.
+
+    The loss is the mean over rollouts of a number in proportion to the rollout's advantage. That is a sum over the
+    rollout's tokens divided by 1 ("sum"), by the number of these tokens ("rollout"), by its mean over the rollouts of
+    the micro-batch ("micro-batch") or of the generation ("generation"), or by `max_completion_length` ("longest"). By
+    default it follows from `loss_type`.
+    """
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -33,7 +42,24 @@ class SkipMixin(TrlTrainer):
         check_divisible(inputs, why=why, remedy="without skip_zero_advantage")
         kept = select(inputs, self._rows_to_train(inputs), multiple_of=getattr(self, "pad_to_multiple_of", None))
         loss = super().compute_loss(model, kept, return_outputs, num_items_in_batch)
-        return loss * weight_of_kept(getattr(self, "loss_type", "rloo"), in_loss(kept), in_loss(inputs))
+        return loss * weight_of_kept(self._normalization(), in_loss(kept), in_loss(inputs))
+
+    def _normalization(self) -> Normalization:
+        """How the loss is normalized: as the class says by `loss_normalization`, else as TRL's `loss_type` says.
+
+        Raises:
+            ConfigError: an unknown `loss_normalization`; or there is none, and the `loss_type` is unknown.
+        """
+        said, loss_type, names = self.loss_normalization, getattr(self, "loss_type", "rloo"), get_args(Normalization)
+        if said is not None and said not in names:
+            raise ConfigError(f"loss_normalization must be one of {names}, got {said!r}")
+        normalization = said or LOSS_TYPES.get(loss_type)
+        if normalization is None:
+            raise ConfigError(
+                f"rollwise does not know how loss_type {loss_type!r} is normalized, which it needs to skip rollouts or "
+                f"to add METIS's loss: say it in the trainer's class as loss_normalization, one of {names}"
+            )
+        return normalization
 
     def _rows_to_train(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """The rows (R,) with an advantage; further ones where another rank has more, and one at least.

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rollwise.errors import ConfigError
-from rollwise.training.generation.losses import LOSS_TYPES as LOSS_TYPES
+from rollwise.training.generation.losses import Normalization
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,41 +105,41 @@ def expected_loss(logps: torch.Tensor, batch: ExpectedBatch) -> torch.Tensor:
     return -(logps.exp() * batch.weights).sum()
 
 
-def scale_parts(loss_type: str, tokens: Sequence[torch.Tensor], *, longest: int) -> torch.Tensor:
+def scale_parts(normalization: Normalization, tokens: Sequence[torch.Tensor], *, longest: int) -> torch.Tensor:
     """What a trainer multiplies METIS's equation 2 with, as (numerator, denominator) of this process, (2,).
 
     Equation 2 is a mean over rollouts of the sum over their tokens. The judge loss is multiplied with the same factor,
     the sum of all processes' numerators over that of their denominators, and so has the same share of the gradient
     whatever the trainer. With T_i tokens of rollout i in the loss, of rollouts that have any:
 
-    - RLOO and "luspo": 1. "dr_grpo": 1 / `longest`.
-    - "dapo", "cispo", "vespo": 1 / mean of T_i over the generation. These are exact.
-    - "grpo", "sapo": mean of 1 / T_i. "bnpo": mean over micro-batches of 1 / mean of T_i. Exact where all rollouts are
-      of one length; else these losses weigh rollouts by their lengths, and no one factor is exact.
+    - "sum": 1. "longest": 1 / `longest`. "generation": 1 / mean of T_i over the generation. These are exact.
+    - "rollout": mean of 1 / T_i. "micro-batch": mean over micro-batches of 1 / mean of T_i. Exact where all rollouts
+      are of one length; else these losses weigh rollouts by their lengths, and no one factor is exact.
 
     Rollouts that are masked whole (`mask_truncated_completions`) count for nothing: the factor is never above 1.
 
     Args:
-        loss_type: a key of `LOSS_TYPES`.
+        normalization: that of the trainer's loss.
         tokens: of each of this process's micro-batches of a generation, (B,) the tokens in the loss of each rollout.
         longest: most tokens of a rollout.
 
     >>> lengths = [torch.tensor([2, 2]), torch.tensor([4, 12])]
-    >>> {name: scale_parts(name, lengths, longest=20).tolist() for name in ("rloo", "dr_grpo", "dapo", "bnpo")}
-    {'rloo': [1.0, 1.0], 'dr_grpo': [1.0, 20.0], 'dapo': [4.0, 20.0], 'bnpo': [0.625, 2.0]}
+    >>> {name: scale_parts(name, lengths, longest=20).tolist() for name in ("sum", "longest", "generation")}
+    {'sum': [1.0, 1.0], 'longest': [1.0, 20.0], 'generation': [4.0, 20.0]}
+    >>> scale_parts("micro-batch", lengths, longest=20).tolist()
+    [0.625, 2.0]
     """
-    over = LOSS_TYPES[loss_type]
-    if over in ("sum", "longest"):
-        return tokens[0].new_tensor([1, 1 if over == "sum" else longest]).float()
+    if normalization in ("sum", "longest"):
+        return tokens[0].new_tensor([1, 1 if normalization == "sum" else longest]).float()
     counted = [own for batch in tokens if len(own := batch[batch > 0].float())]
     if not counted:
         return torch.zeros(2, device=tokens[0].device)
-    if over == "micro-batch":
+    if normalization == "micro-batch":
         counted = [own.mean().unsqueeze(0) for own in counted]
     lengths = torch.cat(counted)
     return torch.stack(
         [torch.ones_like(lengths).sum(), lengths.sum()]
-        if over == "generation"
+        if normalization == "generation"
         else [(1.0 / lengths).sum(), torch.ones_like(lengths).sum()]
     )
 

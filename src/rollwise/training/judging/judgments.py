@@ -24,7 +24,7 @@ from rollwise.models.question_encoder import EncodedQuestion, QuestionEncoder
 from rollwise.models.sampler import context_length
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.messages import Judgment
-from rollwise.training.judging.judge_loss import LOSS_TYPES, choice_tokens
+from rollwise.training.judging.judge_loss import choice_tokens
 from rollwise.training.judging.lesson_mixin import LessonMixin
 from rollwise.training.judging.shared_prefix import shared_prefix
 
@@ -131,12 +131,7 @@ class JudgmentMixin(LessonMixin):
 
     def _check_judging(self) -> None:
         """Refuse a TRL that generates, or normalises, otherwise than expected, rather than train without judgments."""
-        loss_type = getattr(self, "loss_type", "rloo")
-        if loss_type not in LOSS_TYPES:
-            raise ConfigError(
-                f"loss_type must be one of {sorted(LOSS_TYPES)} where the policy judges prompts, got {loss_type!r}: "
-                "rollwise does not know how it normalises the policy loss, and so not what lambda means beside it"
-            )
+        self._normalization()
         found = ["self", *inspect.signature(self._generate_single_turn).parameters]
         if found not in _SIGNATURES:
             raise SilentNoOpError(

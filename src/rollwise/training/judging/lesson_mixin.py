@@ -148,12 +148,12 @@ class LessonMixin(SkipMixin):
 
     def _policy_scale(self) -> float:
         """What this generation's policy loss is, as a multiple of METIS's equation 2; the same on every rank."""
-        loss_type = getattr(self, "loss_type", "rloo")
         tokens = [in_loss(inputs).sum(dim=1) for inputs in self._buffered_inputs]
-        parts = scale_parts(loss_type, tokens, longest=self.max_completion_length)
+        parts = scale_parts(self._normalization(), tokens, longest=self.max_completion_length)
         ours, units = self.accelerator.reduce(parts, reduction="sum").tolist()
         scale = ours / units if units else 1.0 / self.max_completion_length  # no token is trained on: any will do
-        if loss_type == "cispo":  # it clips the ratio itself, which is 1, and not what the ratio is multiplied with
+        # It clips the ratio itself, which is 1, and not what the ratio is multiplied with.
+        if getattr(self, "loss_type", "") == "cispo":
             scale *= min(1.0, self.epsilon_high)
         self._metrics["train"]["judge/scale"].append(scale)
         return float(scale)

@@ -35,7 +35,7 @@ def script_config(trainer: Any, state: Any) -> dict[str, Any]:
         trainer: one with a curriculum, whose training begins.
         state: transformers' `TrainerState`, which knows how many steps there will be.
     """
-    args, curriculum, gate = trainer.args, trainer.curriculum, trainer.gate
+    args, curriculum, gate, own = trainer.args, trainer.curriculum, trainer.gate, type(trainer)
     kind = "rloo" if isinstance(trainer, RLOOTrainer) else "grpo"
     scale = getattr(trainer, "scale_rewards", None) or ("group" if trainer.normalize_advantages else "none")
     facts = {
@@ -47,6 +47,7 @@ def script_config(trainer: Any, state: Any) -> dict[str, Any]:
         "curriculum_resolved": curriculum.options,
         **_gate(gate),
         "trainer": kind,
+        "trainer_class": None if own.__module__.startswith("rollwise.") else f"{own.__module__}.{own.__qualname__}",
         "trainer_options": changed_arguments(args),
         "steps": state.max_steps,
         "prompts_per_step": _prompts_per_step(trainer),

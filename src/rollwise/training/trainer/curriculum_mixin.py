@@ -28,6 +28,8 @@ from rollwise.training.trainer.timing_mixin import TimingMixin
 class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin, TimingMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
+    The trainer is `GRPOTrainer`, `RLOOTrainer` or a subclass of one: TRL's `GMPOTrainer`, or your own.
+
     Args:
         *args: the trainer's.
         curriculum: unbound (its pool is then made from `train_dataset`), or bound to a pool of the same prompts; or the

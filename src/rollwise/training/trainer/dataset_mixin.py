@@ -9,6 +9,7 @@ import numpy as np
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.training.generation.gain_mixin import GainMixin
+from rollwise.training.generation.own_methods import check_own_methods
 from rollwise.training.trainer.dataset import check_data, check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.refusals import check_enough, check_launch, check_parts
 
@@ -42,6 +43,7 @@ class DatasetMixin(GainMixin):
         self._in_parts = curriculum.allocator is not None and (self._screens or curriculum.allocator.in_rounds)
         self._weighs_prompts = curriculum.allocator is not None and curriculum.allocator.weight == "prompt"
         check_parts(self)
+        check_own_methods(self)
         if curriculum.wants_feedback:
             self.tell_gains_after_steps()
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))

@@ -72,7 +72,12 @@ def curriculum_of(
 
 
 def check_hooks(kind: type) -> None:
-    """Refuse a TRL whose hooks are not where they were, rather than train without the curriculum."""
+    """Refuse other trainers, and a TRL whose hooks are not where they were: they would train without the curriculum."""
+    if not issubclass(kind, (trl.GRPOTrainer, trl.RLOOTrainer)):
+        raise ConfigError(
+            f"{kind.__name__} is neither a GRPOTrainer nor an RLOOTrainer of TRL: put CurriculumMixin before one of "
+            "these, or before a subclass of one"
+        )
     bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] in ("trl", "transformers")]
     for name, expected in _HOOKS.items():
         found = next((vars(base)[name] for base in bases if name in vars(base)), None)
