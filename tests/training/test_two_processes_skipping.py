@@ -13,5 +13,5 @@ def test_both_ranks_take_as_many_rollouts_and_make_the_same_update(two_processes
     assert first["parameters"] == second["parameters"]
     assert max(first["apart"], second["apart"]) < 2e-6
     assert first["rows"] == second["rows"]
-    assert len(first["rows"]) == len(first["all_rows"]) == 6
-    assert sum(first["rows"]) < sum(first["all_rows"])
+    assert first["all_rows"] == [1] * 24
+    assert 3 <= len(first["rows"]) < 24

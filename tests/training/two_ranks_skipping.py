@@ -22,7 +22,7 @@ def train(out: Path, *, skip: bool) -> tuple[Any, list[int]]:
         reward=reward,
         curriculum=rw.Uniform(seed=3),
         processes=2,
-        accumulate=2,
+        accumulate=8,
         max_steps=3,
         loss_type="bnpo",
         optim="sgd",

@@ -38,6 +38,7 @@ CASES: dict[str, dict[str, Any]] = {
     "vespo": {"loss_type": "vespo"},
     "std": {"scale_rewards": "group"},
     "micro-batches": {"loss_type": "grpo", "accumulate": 4},
+    "micro-batches of one rollout": {"loss_type": "dapo", "accumulate": 16},
     "two updates of a generation": {"num_iterations": 2},
     "half a generation an update": {"steps_per_generation": 4, "accumulate": 2},
     "truncated rollouts masked": {"mask_truncated_completions": True, "loss_type": "bnpo"},
@@ -52,8 +53,27 @@ def test_the_update_is_the_same_and_reads_fewer_rollouts(case: str, tmp_path: Pa
     less, rows = trained(tmp_path / "less", skip=True, **CASES[case])
     assert flat_parameters(less).numpy() == pytest.approx(flat_parameters(whole).numpy(), abs=2e-6)
     assert losses(less) == pytest.approx(losses(whole), abs=2e-6)
-    assert len(rows) == len(all_rows)
+    assert len(rows) <= len(all_rows)
     assert sum(rows) < sum(all_rows)
+
+
+def test_micro_batches_without_any_advantage_are_not_read(tmp_path: Path) -> None:
+    """Micro-batches of one rollout: as many are read as have an advantage, and at most one more a step."""
+    trainer = make_trainer(
+        tmp_path, curriculum=rw.Uniform(seed=3), extra={"skip_zero_advantage": True}, accumulate=16, **SMALL
+    )
+    rows, kept = rows_of_updates(trainer), []
+    generate = trainer._generate_and_score_completions
+
+    def noted(inputs: Any) -> Any:
+        made = generate(inputs)
+        kept.append(int((made["advantages"].abs() > 1e-6).sum()))
+        return made
+
+    trainer._generate_and_score_completions = noted
+    trainer.train()
+    assert set(rows) == {1}
+    assert sum(kept) <= len(rows) <= sum(kept) + 3 < 3 * 16
 
 
 def test_a_step_without_any_advantage_is_a_step_of_the_optimiser(tmp_path: Path) -> None:
@@ -74,18 +94,20 @@ def test_a_step_without_any_advantage_is_a_step_of_the_optimiser(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("advantages", "rows"),
+    ("advantages", "last", "rows"),
     [
-        ([0.0, 0.5, -0.5, 1e-8], [1, 2]),
-        ([0.0, 0.0, 0.0, 0.0], [0]),  # a backward pass there must be
-        ([0.5, 0.5, 0.5, 0.5], [0, 1, 2]),  # the last one has no token in the loss
-        ([0.0, math.nan, 0.5, 0.0], [0, 1, 2]),
+        ([0.0, 0.5, -0.5, 1e-8], True, [1, 2]),
+        ([0.0, 0.0, 0.0, 0.0], True, [0]),  # a step's last backward pass there must be
+        ([0.0, 0.0, 0.0, 0.0], False, []),
+        ([0.5, 0.5, 0.5, 0.5], True, [0, 1, 2]),  # the last one has no token in the loss
+        ([0.0, math.nan, 0.5, 0.0], False, [0, 1, 2]),
     ],
 )
-def test_rows_by_hand(advantages: list[float], rows: list[int], tmp_path: Path) -> None:
+def test_rows_by_hand(advantages: list[float], last: bool, rows: list[int], tmp_path: Path) -> None:
     trainer = make_trainer(tmp_path, curriculum=rw.Uniform(), extra={"skip_zero_advantage": True})
     inputs = {"advantages": torch.tensor(advantages), "completion_mask": torch.tensor([[1], [1], [1], [0]])}
     trainer._buffered_inputs = [inputs]
+    trainer.accelerator.gradient_state._set_sync_gradients(last)
     assert trainer._rows_to_train(inputs).tolist() == rows
 
 

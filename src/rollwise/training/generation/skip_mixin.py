@@ -40,7 +40,10 @@ class SkipMixin(TrlTrainer):
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         why = "skip_zero_advantage takes rollouts out of a batch"
         check_divisible(inputs, why=why, remedy="without skip_zero_advantage")
-        kept = select(inputs, self._rows_to_train(inputs), multiple_of=getattr(self, "pad_to_multiple_of", None))
+        rows = self._rows_to_train(inputs)
+        if not len(rows):
+            return torch.zeros((), device=self.accelerator.device, requires_grad=True)
+        kept = select(inputs, rows, multiple_of=getattr(self, "pad_to_multiple_of", None))
         loss = super().compute_loss(model, kept, return_outputs, num_items_in_batch)
         return loss * weight_of_kept(self._normalization(), in_loss(kept), in_loss(inputs))
 
@@ -62,12 +65,14 @@ class SkipMixin(TrlTrainer):
         return normalization
 
     def _rows_to_train(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """The rows (R,) with an advantage; further ones where another rank has more, and one at least.
+        """The rows (R,) with an advantage, and further ones where another rank has more.
 
-        All ranks take as many, as they gather numbers of their rows, and each has a backward pass to share.
+        All ranks take as many, as they gather numbers of their rows. In the last backward pass of a step, in which the
+        ranks share gradients, it is one at least; with DeepSpeed, which may share them in each, in every pass.
         """
         greatest = torch.stack([one["advantages"].abs().max() for one in self._buffered_inputs]).max()
         none = inputs["advantages"].abs() <= _OF_ROUNDING * greatest  # NaN is not: the loss is to show it
         kept = ~none & in_loss(inputs).any(dim=1)
-        n = int(self.accelerator.gather(kept.sum().clamp(min=1)).max())
+        least = int(self.accelerator.sync_gradients or self.is_deepspeed_enabled)
+        n = int(self.accelerator.gather(kept.sum().clamp(min=least)).max())
         return torch.argsort(~kept, stable=True)[:n].sort().values
