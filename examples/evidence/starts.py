@@ -16,7 +16,13 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-COUNTDOWN = {"levels": [1, 2, 3], "style": "compact", "demo_accuracy": 0.15}
+LEVELS = {"levels": [1, 2, 3]}
+OPTIONS = {
+    "reversal": {},
+    "countdown": {**LEVELS, "style": "compact", "demo_accuracy": 0.15},
+    "arc-1d": LEVELS,
+    "mixed": {"parts": {"countdown": {**LEVELS, "demo_accuracy": 0.4}, "zebra": LEVELS, "arc-1d": LEVELS}},
+}
 SIZES = {
     "": {},  # the embedded policy's own: 0.34 million
     "-1m": {"hidden_size": 160, "num_layers": 4, "intermediate_size": 432, "learning_rate": 0.003},
@@ -24,7 +30,7 @@ SIZES = {
     "-11m": {"hidden_size": 384, "num_layers": 6, "num_heads": 6, "intermediate_size": 1024, "learning_rate": 0.001},
 }
 SMALL = [("reversal", ""), ("countdown", ""), ("reversal", "-1m")]
-EVERY = [(task, size) for size in SIZES for task in ("reversal", "countdown")]
+EVERY = [(task, size) for size in SIZES for task in ("reversal", "countdown")] + [("arc-1d", ""), ("mixed", "")]
 
 
 def main() -> int:
@@ -33,9 +39,8 @@ def main() -> int:
     parser.add_argument("--device", default="cpu", help="where the warm starts run")
     chosen = parser.parse_args()
     for task, size in SMALL if chosen.which == "small" else EVERY:
-        options = COUNTDOWN if task == "countdown" else {}
         given = [word for name, value in SIZES[size].items() for word in (f"--{name}", str(value))]
-        command = [HERE.parent / "compare/make_starts.py", task, "--options", json.dumps(options), *given]
+        command = [HERE.parent / "compare/make_starts.py", task, "--options", json.dumps(OPTIONS[task]), *given]
         command += ["--seeds", "0", "1", "2", "--name", f"{task}{size}", "--out", HERE / "starts"]
         command += ["--device", chosen.device]
         subprocess.run([sys.executable, *map(str, command)], check=True)
