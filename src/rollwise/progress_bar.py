@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def progress_bar(console: Console, *, note: str | None = None, disable: bool = False) -> Progress:
+def progress_bar(
+    console: Console, *, note: str | None = None, disable: bool = False, transient: bool = False
+) -> Progress:
     """What is done, a bar, how many of how many, the time taken and the time left.
 
     Args:
         console: Where it is drawn.
         note: The field of its tasks whose plain text stands at the end of the line.
         disable: Draw nothing.
+        transient: Clear it at the end; nothing is drawn but on a terminal.
     """
     from rich.progress import (
         BarColumn,
@@ -38,5 +41,6 @@ def progress_bar(console: Console, *, note: str | None = None, disable: bool = F
         TimeRemainingColumn(),
         *([] if note is None else [TextColumn(f"{{task.fields[{note}]}}", markup=False)]),
         console=console,
-        disable=disable,
+        disable=disable or (transient and not console.is_terminal),
+        transient=transient,
     )

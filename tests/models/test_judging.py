@@ -22,6 +22,7 @@ from rollwise.models import (
     policy_source,
     task_for,
 )
+from rollwise.models.cache import RECEIPT
 from rollwise.models.embedded import recipe_of
 from rollwise.models.judging import in_batches
 from rollwise.models.sampler import SamplingOptions, sample_prompts
@@ -137,6 +138,14 @@ def test_embedded_policies_get_the_compact_style(model: str, style: str) -> None
     task = task_for(model, "countdown", {})
     assert isinstance(task, Countdown)
     assert task.style == style
+
+
+def test_the_folder_of_an_embedded_policy_gets_it_too(tmp_path: Path) -> None:
+    """As the `starts` of a plan are."""
+    (tmp_path / RECEIPT).touch()
+    task = task_for(str(tmp_path), "countdown", {})
+    assert isinstance(task, Countdown)
+    assert task.style == "compact"
 
 
 SMALL = EmbeddedConfig(

@@ -6,10 +6,13 @@ import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError, RollwiseError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder, load_tokenizer
+from rollwise.progress_bar import progress_bar
 from rollwise.runs.names import CONFIG_FILE
 from rollwise.sampling.config import OwnData
 from rollwise.sampling.own_task import task_of
@@ -49,7 +52,7 @@ def _check_known(what: str, wanted: Sequence[object], known: Collection[object])
             raise ConfigError(f"{what} {one!r} is not in the plan; it has {', '.join(map(str, known))}")
 
 
-def check_runs(runs: Sequence[Run]) -> None:
+def check_runs(runs: Sequence[Run], console: Console) -> None:
     """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files."""
     for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
         if Path(model).is_dir():
@@ -57,20 +60,27 @@ def check_runs(runs: Sequence[Run]) -> None:
         else:
             load_tokenizer(model)  # a hub id, or a folder that is not there: one look-up, not one a run
     tasks: dict[str, Task] = {}
-    for run in {run.method: run for run in runs}.values():  # one of a method's seeds stands for all
-        config = run.config
-        key = setting_of(config)
-        try:
-            tasks[key] = tasks.get(key) or task_of(config)
-            check_trainer(tasks[key], config.trainer)
-            check_trainer_options(config, begun=(run.folder / CONFIG_FILE).exists())
-            if not config.eval_prompts:
-                raise ConfigError("eval_prompts 0 evaluates nothing, and scores are what is compared; give more")
-            if config.profile is not None and not Path(config.profile).exists():
-                raise ConfigError(
-                    f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "
-                    "examples/compare the references.py beside them), or leave the method out, with --methods"
-                )
-            check_prompts_beforehand(config, tasks[key])
-        except RollwiseError as error:
-            raise ConfigError(f"method {run.method!r}: {error}") from error
+    chosen = {run.method: run for run in runs}.values()  # one of a method's seeds stands for all
+    with progress_bar(console, transient=True) as bar:
+        for run in bar.track(chosen, description="checking methods"):
+            try:
+                _check_run(run, tasks)
+            except RollwiseError as error:
+                raise ConfigError(f"method {run.method!r}: {error}") from error
+
+
+def _check_run(run: Run, tasks: dict[str, Task]) -> None:
+    """Refuse what this run would refuse; `tasks` has those made already."""
+    config = run.config
+    key = setting_of(config)
+    tasks[key] = tasks.get(key) or task_of(config)
+    check_trainer(tasks[key], config.trainer)
+    check_trainer_options(config, begun=(run.folder / CONFIG_FILE).exists())
+    if not config.eval_prompts:
+        raise ConfigError("eval_prompts 0 evaluates nothing, and scores are what is compared; give more")
+    if config.profile is not None and not Path(config.profile).exists():
+        raise ConfigError(
+            f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "
+            "examples/compare the references.py beside them), or leave the method out, with --methods"
+        )
+    check_prompts_beforehand(config, tasks[key])

@@ -54,7 +54,7 @@ def run_comparison(
         raise ConfigError(f"the plan has timing: true, so its runs go one at a time, not {jobs}; leave --jobs out")
     runs = chosen_runs(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
-    check_runs(waiting)
+    check_runs(waiting, console)
     with alone_in(folder):
         plan.write(folder)
         done = len(runs) - len(waiting)
@@ -85,7 +85,7 @@ def dry_run_comparison(
         ConfigError: as `run_comparison`, and whatever a run would refuse.
     """
     runs = chosen_runs(plan, folder, methods, seeds)
-    check_runs(runs)
+    check_runs(runs, console)
     costs: dict[str, Estimate] = {}
     for run in runs:
         key = setting_of(run.config)

@@ -64,7 +64,8 @@ def policy_source(model: str, task: Task, *, progress: Callable[[int, int], None
 def task_for(model: str, name: str, options: Mapping[str, Any], *, own_prompts: bool = True) -> Task:
     """A task by its name and options (lists for tuples, as YAML has them), in the style that `model` can read.
 
-    A pretrained model is given words unless the options say otherwise; the embedded policies read the compact style.
+    A pretrained model is given words unless the options say otherwise; embedded policies, by name or as folders, read
+    the compact style.
 
     Args:
         model: `EMBEDDED`, `JUDGING`, a folder or a hub id.
@@ -77,6 +78,6 @@ def task_for(model: str, name: str, options: Mapping[str, Any], *, own_prompts: 
     """
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     text_style = TASKS.find(name).text_style
-    if own_prompts and text_style and not is_embedded(model):
+    if own_prompts and text_style and not made_here(model):
         given.setdefault("style", text_style)
     return make_task(name, **given)
