@@ -26,6 +26,7 @@ from rollwise.models.cache import RECEIPT
 from rollwise.models.embedded import recipe_of
 from rollwise.models.judging import in_batches
 from rollwise.models.sampler import SamplingOptions, sample_prompts
+from rollwise.models.tokenizer import character_tokenizer
 from rollwise.tasks import Countdown, Reversal, Task
 
 torch = pytest.importorskip("torch")
@@ -140,9 +141,13 @@ def test_embedded_policies_get_the_compact_style(model: str, style: str) -> None
     assert task.style == style
 
 
-def test_the_folder_of_an_embedded_policy_gets_it_too(tmp_path: Path) -> None:
-    """As the `starts` of a plan are."""
-    (tmp_path / RECEIPT).touch()
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_the_folder_of_an_embedded_policy_gets_it_too(checkpoint: bool, tmp_path: Path) -> None:
+    """As the `starts` of a plan are, and what has been trained from them."""
+    if checkpoint:
+        character_tokenizer().save_pretrained(tmp_path)
+    else:
+        (tmp_path / RECEIPT).touch()
     task = task_for(str(tmp_path), "countdown", {})
     assert isinstance(task, Countdown)
     assert task.style == "compact"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-
-from rich.console import Console
 
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError, RollwiseError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder, load_tokenizer
-from rollwise.progress_bar import progress_bar
 from rollwise.runs.names import CONFIG_FILE
 from rollwise.sampling.config import OwnData
 from rollwise.sampling.own_task import task_of
@@ -52,8 +49,13 @@ def _check_known(what: str, wanted: Sequence[object], known: Collection[object])
             raise ConfigError(f"{what} {one!r} is not in the plan; it has {', '.join(map(str, known))}")
 
 
-def check_runs(runs: Sequence[Run], console: Console) -> None:
-    """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files."""
+def check_runs(runs: Sequence[Run], each: Callable[[Collection[Run]], Iterable[Run]] = iter) -> None:
+    """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files.
+
+    Args:
+        runs: those that are to begin.
+        each: gives them one after another, for a progress bar: a task that makes its prompts may take minutes.
+    """
     for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
         if Path(model).is_dir():
             check_model_folder(model)
@@ -61,12 +63,11 @@ def check_runs(runs: Sequence[Run], console: Console) -> None:
             load_tokenizer(model)  # a hub id, or a folder that is not there: one look-up, not one a run
     tasks: dict[str, Task] = {}
     chosen = {run.method: run for run in runs}.values()  # one of a method's seeds stands for all
-    with progress_bar(console, transient=True) as bar:
-        for run in bar.track(chosen, description="checking methods"):
-            try:
-                _check_run(run, tasks)
-            except RollwiseError as error:
-                raise ConfigError(f"method {run.method!r}: {error}") from error
+    for run in each(chosen):
+        try:
+            _check_run(run, tasks)
+        except RollwiseError as error:
+            raise ConfigError(f"method {run.method!r}: {error}") from error
 
 
 def _check_run(run: Run, tasks: dict[str, Task]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -54,7 +55,8 @@ def run_comparison(
         raise ConfigError(f"the plan has timing: true, so its runs go one at a time, not {jobs}; leave --jobs out")
     runs = chosen_runs(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
-    check_runs(waiting, console)
+    with progress_bar(console, transient=True) as bar:
+        check_runs(waiting, partial(bar.track, description="checking methods"))
     with alone_in(folder):
         plan.write(folder)
         done = len(runs) - len(waiting)
@@ -85,7 +87,7 @@ def dry_run_comparison(
         ConfigError: as `run_comparison`, and whatever a run would refuse.
     """
     runs = chosen_runs(plan, folder, methods, seeds)
-    check_runs(runs, console)
+    check_runs(runs)
     costs: dict[str, Estimate] = {}
     for run in runs:
         key = setting_of(run.config)

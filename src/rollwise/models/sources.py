@@ -10,6 +10,7 @@ from rollwise.errors import ConfigError
 from rollwise.models.cache import RECEIPT
 from rollwise.models.embedded import embedded_policy
 from rollwise.models.judging import judging_policy
+from rollwise.models.tokenizer import reads_characters
 from rollwise.models.tool_policy import tool_policy
 from rollwise.tasks import TASKS, Task, ToolTask, make_task
 
@@ -35,8 +36,8 @@ def is_embedded(model: str) -> bool:
 
 
 def made_here(model: str) -> bool:
-    """Whether a `--model` is an embedded policy, or the folder of one: a few hundred thousand parameters."""
-    return is_embedded(model) or Path(model, RECEIPT).is_file()
+    """Whether a `--model` is an embedded policy, or the folder or a checkpoint of one."""
+    return is_embedded(model) or Path(model, RECEIPT).is_file() or reads_characters(Path(model))
 
 
 def policy_source(model: str, task: Task, *, progress: Callable[[int, int], None] | None = None) -> str | Path:

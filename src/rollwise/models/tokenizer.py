@@ -8,6 +8,8 @@ TRL's SFTTrainer appends it to completions, and a prompt must not end with it.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rollwise.errors import ConfigError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 PAD, BOS, EOS, UNK = "<pad>", "<s>", "</s>", "<unk>"
 TAGS = ("<answer>", "</answer>")
+_FIRST = [PAD, BOS, EOS, UNK, *TAGS]
 ALPHABET = " 0123456789+-*/()=,:"
 
 
@@ -36,7 +39,7 @@ def character_tokenizer(alphabet: str = ALPHABET, *, max_length: int = 128) -> P
     need("transformers", "the embedded policy's tokenizer")
     from transformers import PreTrainedTokenizerFast
 
-    vocabulary = {token: at for at, token in enumerate([PAD, BOS, EOS, UNK, *TAGS, *alphabet])}
+    vocabulary = {token: at for at, token in enumerate([*_FIRST, *alphabet])}
     backend = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token=UNK))
     # Every character, line breaks too, so that what is outside the alphabet is <unk> character by character.
     pattern = tokenizers.Regex(r"[\s\S]")
@@ -65,3 +68,12 @@ def alphabet_of(tokenizer: PreTrainedTokenizerFast) -> str:
     """The alphabet of a `character_tokenizer`, in its order."""
     tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     return "".join(token for token, _ in tokens if len(token) == 1)
+
+
+def reads_characters(folder: Path) -> bool:
+    """Whether a model's folder has such a tokenizer."""
+    try:
+        tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        return list(tokenizer["model"]["vocab"])[: len(_FIRST)] == _FIRST
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
