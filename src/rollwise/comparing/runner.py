@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -56,7 +55,7 @@ def run_comparison(
     runs = chosen_runs(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
     with progress_bar(console, transient=True) as bar:
-        check_runs(waiting, partial(bar.track, description="checking methods"))
+        check_runs(waiting, lambda runs: bar.track(runs, description="checking methods"))
     with alone_in(folder):
         plan.write(folder)
         done = len(runs) - len(waiting)
