@@ -129,6 +129,7 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
     said = capsys.readouterr().err
     assert "failed: impossible seed 0 (exit status 1); see" in said
+    assert "\n  rollwise: TRL refuses these options (trainer_options): Unknown loss type: none" in said
     assert "Unknown loss type: none" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
     assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
     cores = sorted(os.sched_getaffinity(0))

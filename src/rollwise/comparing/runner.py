@@ -117,6 +117,7 @@ def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress
                 failed.append(run)
                 how, log = end_in_words(status), escape(str(workers.log(run)))
                 _say(bar.console, f"[red]failed[/]: {escape(run.name)} ({how}); see {log}")
+                _say(bar.console, f"  {escape(workers.last_words(run))}")
             else:
                 _say(bar.console, f"done: {escape(run.name)}  {result_of(run)}")
 

@@ -76,6 +76,11 @@ class Workers:
     def log(self, run: Run) -> Path:
         return self.logs / f"{run.method}-seed{run.seed}.log"
 
+    def last_words(self, run: Run) -> str:
+        """The last line of its log: the error that ended it."""
+        text = self.log(run).read_bytes()[-4096:].decode("utf-8", "replace")
+        return next((line.strip()[:300] for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+
     def start(self, run: Run) -> None:
         options = self.logs / f"{run.method}-seed{run.seed}.json"
         options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
