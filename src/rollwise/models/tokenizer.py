@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PAD, BOS, EOS, UNK = "<pad>", "<s>", "</s>", "<unk>"
 TAGS = ("<answer>", "</answer>")
 _FIRST = [PAD, BOS, EOS, UNK, *TAGS]
+_MOST_BYTES = 100_000
 ALPHABET = " 0123456789+-*/()=,:"
 
 
@@ -72,8 +73,11 @@ def alphabet_of(tokenizer: PreTrainedTokenizerFast) -> str:
 
 def reads_characters(folder: Path) -> bool:
     """Whether a model's folder has such a tokenizer."""
+    file = folder / "tokenizer.json"
     try:
-        tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        if file.stat().st_size > _MOST_BYTES:  # a large vocabulary takes a second to read
+            return False
+        tokenizer = json.loads(file.read_text(encoding="utf-8"))
         return list(tokenizer["model"]["vocab"])[: len(_FIRST)] == _FIRST
     except (OSError, ValueError, KeyError, TypeError):
         return False
