@@ -117,7 +117,8 @@ def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress
                 failed.append(run)
                 how, log = end_in_words(status), escape(str(workers.log(run)))
                 _say(bar.console, f"[red]failed[/]: {escape(run.name)} ({how}); see {log}")
-                _say(bar.console, f"  {escape(workers.last_words(run))}")
+                if status > 0:  # ended by a signal, it had no last words
+                    _say(bar.console, f"  {escape(workers.last_words(run))}")
             else:
                 _say(bar.console, f"done: {escape(run.name)}  {result_of(run)}")
 
