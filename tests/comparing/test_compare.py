@@ -114,6 +114,13 @@ def test_killed_and_gone_on_with_then_compared_at_equal_compute(
     assert (out / "runs/oracle/seed1/metrics.jsonl").read_bytes() == before
     assert "4 runs, 4 of them complete" in capsys.readouterr().err
 
+    assert main([*command, "--delete_checkpoints", "--seeds", "1"]) == 0
+    assert [len(list(out.glob(f"runs/*/seed{seed}/checkpoints/checkpoint-*"))) > 0 for seed in (0, 1)] == [True, False]
+    assert main([*command, "--delete_checkpoints"]) == 0
+    assert "4 runs, 4 of them complete" in capsys.readouterr().err
+    assert not list(out.glob("runs/*/*/checkpoints/*checkpoint-*"))
+    assert (out / "runs/oracle/seed1/metrics.jsonl").read_bytes() == before
+
 
 @pytest.mark.slow
 def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
@@ -126,12 +133,14 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     }
     values |= {"oracle": None, "seeds": [0], "budget": {"tokens": 100}, "timing": True}
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
-    assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
+    command = ["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    assert main([*command, "--delete_checkpoints"]) == 1
     said = capsys.readouterr().err
     assert "failed: impossible seed 0 (exit status 1); see" in said
     assert "\n  rollwise: TRL refuses these options (trainer_options): Unknown loss type: none" in said
     assert "Unknown loss type: none" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
     assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
+    assert not list((tmp_path / "out/runs/uniform/seed0/checkpoints").glob("*checkpoint-*"))
     cores = sorted(os.sched_getaffinity(0))
     (timing,) = read_timings(tmp_path / "out/runs/uniform/seed0")
     assert (timing.jobs, timing.pinned, timing.cores) == (1, True, tuple(cores[1:] or cores))
@@ -206,6 +215,7 @@ def test_a_report_by_another_plan_than_the_folder_s_says_so(
         (["--model", "./none"], "model folder 'none' does not exist; give a folder"),
         (["--model", "starts/none"], "can be loaded from 'starts/none' (no such folder is here)"),
         (["--report_only", "--seeds", "0"], "--seeds says what to train, and --report_only trains nothing"),
+        (["--report_only", "--delete_checkpoints"], "--delete_checkpoints is for training, and --report_only trains"),
         (["--report_only", "--out", "/nowhere"], "'/nowhere' holds no comparison yet"),
     ],
 )

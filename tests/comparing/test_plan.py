@@ -1,8 +1,10 @@
 """The file of `rollwise compare`: what it says is checked before anything is run."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -11,7 +13,7 @@ from rich.console import Console
 
 from rollwise.comparing import read_plan, run_comparison
 from rollwise.comparing.plan import Plan, Run
-from rollwise.comparing.state import is_done
+from rollwise.comparing.state import delete_checkpoints_of, is_done
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import read_comparison
 from rollwise.models import is_embedded
@@ -182,6 +184,32 @@ def test_a_complete_run_whose_checkpoints_were_deleted_is_complete(tmp_path: Pat
         assert is_done(run) is done
     (run.folder / "checkpoints/checkpoint-3").mkdir(parents=True)  # the first was being written
     assert not is_done(run)
+
+
+def test_a_kill_while_checkpoints_are_deleted_leaves_the_run_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = read_plan(written(tmp_path)).runs(tmp_path / "out")[0]
+    begin(run)
+    (run.folder / "metrics.jsonl").write_text(json.dumps({"step": 3, "tokens": 500}) + "\n")
+    saved = run.folder / "checkpoints"
+    (saved / "runs").mkdir(parents=True)  # of TensorBoard
+    for step in (2, 3):
+        (saved / f"checkpoint-{step}").mkdir()
+        (saved / f"checkpoint-{step}/weights").touch()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", Mock(side_effect=KeyboardInterrupt))
+        delete_checkpoints_of(run)
+    assert len(list(saved.iterdir())) == 3
+    assert is_done(run)
+    delete_checkpoints_of(run)
+    assert [path.name for path in saved.iterdir()] == ["runs"]
+
+
+def test_the_best_checkpoint_is_not_deleted(tmp_path: Path) -> None:
+    plan = read_plan(written(tmp_path, base={**PLAN["base"], "keep_best": "pass@1", "eval_every": 1}))
+    with pytest.raises(ConfigError, match="keep_best: pass@1 keeps a checkpoint of uniform seed 0, and --delete_check"):
+        run_comparison(plan, tmp_path / "out", jobs=1, console=Console(), delete_checkpoints=True)
 
 
 def test_a_comparison_whose_folder_was_moved_goes_on(tmp_path: Path) -> None:

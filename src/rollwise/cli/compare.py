@@ -83,6 +83,11 @@ def build_parser() -> ArgumentParser:
         help="In place of the plan's learning rate; a method with one of its own keeps it.",
     )
     parser.add_argument("--jobs", type=int, help="Runs at a time; by default one for each core, or for each GPU.")
+    parser.add_argument(
+        "--delete_checkpoints",
+        action="store_true",
+        help="Delete a run's checkpoints when it is complete, to save disk; its logs and scores stay.",
+    )
     parser.add_argument("--methods", type=str, nargs="+", help="Run only these methods of the plan.")
     parser.add_argument("--seeds", type=int, nargs="+", help="Run only these seeds of the plan.")
     parser.add_argument(
@@ -159,8 +164,7 @@ def run(options: Namespace) -> int:
         check_number("wanted", wanted, low=0, high=1, open_low=True)
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     chosen = {name: options.get(name) for name in ("methods", "seeds")}
-    if options.get("report_only") and (given := next((name for name in chosen if chosen[name] is not None), None)):
-        raise ConfigError(f"--{given} says what to train, and --report_only trains nothing; leave one of them out")
+    _check_together(options)
     if options.get("dry_run"):
         dry_run_comparison(plan, folder, console=make_console(), **chosen)
         return 0
@@ -169,7 +173,8 @@ def run(options: Namespace) -> int:
     if not options.get("report_only"):
         default = 1 if plan.timing else _default_jobs()
         jobs = check_whole("jobs", default if options.get("jobs") is None else options.jobs, least=1)
-        failed = run_comparison(plan, folder, jobs=jobs, console=make_console(stderr=True), **chosen)
+        console, tidy = make_console(stderr=True), bool(options.get("delete_checkpoints"))
+        failed = run_comparison(plan, folder, jobs=jobs, console=console, delete_checkpoints=tidy, **chosen)
     elif not folder.is_dir():
         raise ConfigError(
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
@@ -189,6 +194,18 @@ def run(options: Namespace) -> int:
         how = f"rollwise report {str(folder)!r} --out FOLDER"
         raise StateFileError(f"all runs are kept, but {error}: {how}") from error
     return 1 if failed else 0
+
+
+def _check_together(options: Namespace) -> None:
+    """Refuse an option that says what or how to train beside one that trains nothing."""
+    given = next((name for name in ("methods", "seeds") if options.get(name) is not None), None)
+    if options.get("report_only") and given:
+        raise ConfigError(f"--{given} says what to train, and --report_only trains nothing; leave one of them out")
+    without = next((name for name in ("report_only", "dry_run") if options.get(name)), None)
+    if options.get("delete_checkpoints") and without:
+        raise ConfigError(
+            f"--delete_checkpoints is for training, and --{without} trains nothing; leave one of them out"
+        )
 
 
 def _default_jobs() -> int:

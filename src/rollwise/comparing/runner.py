@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 
 from rollwise.comparing.checks import check_runs, chosen_runs, setting_of
 from rollwise.comparing.plan import Plan, Run
-from rollwise.comparing.state import is_done, last_line, result_of
+from rollwise.comparing.state import delete_checkpoints_of, is_done, last_line, result_of
 from rollwise.comparing.warm_start import cautions_of, warm_start
 from rollwise.comparing.workers import Workers, alone_in, end_in_words
 from rollwise.errors import ConfigError
@@ -31,6 +31,7 @@ def run_comparison(
     console: Console,
     methods: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
+    delete_checkpoints: bool = False,
 ) -> list[Run]:
     """Run whatever of the plan is not done yet, and return when all of it is; the runs that failed.
 
@@ -44,15 +45,20 @@ def run_comparison(
         console: where to show progress.
         methods: those of the plan to run now; by default all.
         seeds: likewise.
+        delete_checkpoints: delete the checkpoints of each run that is complete; its logs and scores stay.
 
     Raises:
         ConfigError: a method or seed is not in the plan, the model's folder holds no model, the comparison's holds
-            runs that were made with other options, or a plan with `timing` is to run several at a time.
+            runs that were made with other options, a plan with `timing` is to run several at a time, or one with
+            `keep_best` is to delete its checkpoints.
         StateFileError: another process runs this comparison.
     """
     if plan.timing and jobs != 1:
         raise ConfigError(f"the plan has timing: true, so its runs go one at a time, not {jobs}; leave --jobs out")
     runs = chosen_runs(plan, folder, methods, seeds)
+    if delete_checkpoints and (keeping := next((run for run in runs if run.config.keep_best), None)):
+        said = f"keep_best: {keeping.config.keep_best} keeps a checkpoint of {keeping.name}"
+        raise ConfigError(f"{said}, and --delete_checkpoints deletes them all; leave one of them out")
     waiting = [run for run in runs if not is_done(run)]
     with progress_bar(console, transient=True) as bar:
         check_runs(waiting, lambda runs: bar.track(runs, description="checking methods"))
@@ -64,11 +70,13 @@ def run_comparison(
         for caution in cautions_of(waiting):
             _say(console, f"note: {escape(caution)}")
         failed: list[Run] = []
+        for run in [run for run in runs if delete_checkpoints and run not in waiting]:
+            delete_checkpoints_of(run)
         if waiting:
             warm_start(waiting, console)
             with progress_bar(console, note="what") as bar, Workers(folder, jobs, pinned=plan.timing) as workers:
                 total = bar.add_task("all runs", total=len(runs), completed=done, what="")
-                _work(workers, waiting, failed, bar, total)
+                _work(workers, waiting, failed, bar, total, delete_checkpoints)
         return failed
 
 
@@ -97,7 +105,7 @@ def dry_run_comparison(
     _say(console, f"[bold]{'all ' * (len(runs) > 1)}{_runs(len(runs))}[/]: {total}")
 
 
-def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress, total: TaskID) -> None:
+def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress, total: TaskID, delete: bool) -> None:
     tasks: dict[str, TaskID] = {}
     queue = list(waiting)
     while queue or workers.active:
@@ -121,6 +129,8 @@ def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress
                     _say(bar.console, f"  {escape(workers.last_words(run))}")
             else:
                 _say(bar.console, f"done: {escape(run.name)}  {result_of(run)}")
+                if delete:
+                    delete_checkpoints_of(run)
 
 
 def _runs(number: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 from rollwise.comparing.plan import Run
@@ -10,6 +11,8 @@ from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.training.budget import is_over
 from rollwise.training.trainer.checkpoint import checkpoints, latest_complete, step_of
+
+_DELETED = "deleted-"
 
 
 def is_done(run: Run) -> bool:
@@ -21,6 +24,20 @@ def is_done(run: Run) -> bool:
         return is_over(run.config, folder, int(last_line(run).get("step", 0)))
     checkpoint = latest_complete(folder.checkpoints, hashes=False)  # nothing is resumed here
     return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
+
+
+def delete_checkpoints_of(run: Run) -> None:
+    """Delete the checkpoints of a complete run. Renamed first, the newest last: after a kill the run is complete too.
+
+    Raises:
+        StateFileError: another process trains this run.
+    """
+    folder = RunFolder(run.folder)
+    with folder.held():
+        for _, path in checkpoints(folder.checkpoints):
+            path.rename(path.with_name(f"{_DELETED}{path.name}"))
+        for path in folder.checkpoints.glob(f"{_DELETED}*"):  # those that a kill left too
+            shutil.rmtree(path)
 
 
 def last_line(run: Run) -> dict[str, Any]:
