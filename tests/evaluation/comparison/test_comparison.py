@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made_runs import lines, write_run, write_runs
 
@@ -16,7 +17,9 @@ from rollwise.errors import ConfigError
 from rollwise.evaluation import RunData
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.compare import compare_runs
+from rollwise.evaluation.comparison.methods import mean_of_parts
 from rollwise.evaluation.comparison.results import Comparison
+from rollwise.evaluation.curves import Curve
 from rollwise.reports.comparison.measure_tables import measure_tables
 from rollwise.reports.comparison.page_tables import table_section
 from rollwise.reports.comparison.tables import relative_table, result_table
@@ -231,7 +234,7 @@ def test_share_of_the_oracles_gain(tmp_path: Path) -> None:
     assert found.method("uniform").shares == {"score": None, "area": None}
     oracle = found.method("oracle").shares["score"]
     assert oracle is not None
-    assert oracle.value == pytest.approx(1)
+    assert (oracle.value, oracle.interval) == (pytest.approx(1), None)
 
 
 def test_no_share_where_the_oracle_does_not_surely_gain(tmp_path: Path) -> None:
@@ -317,6 +320,16 @@ def test_effective_ratio_curve_averages_parts_then_seeds(tmp_path: Path) -> None
     assert curve.x == pytest.approx((100, 200, 300))
     assert curve.mean == pytest.approx((0.3, 0.3, 0.3))
     assert curve.sd == pytest.approx((math.sqrt(0.02),) * 3)
+
+
+def test_parts_have_the_mean_of_their_steps() -> None:
+    """Three parts to 30, as the shorter run has three entries. The first holds 10 and 30, the second none."""
+    full = Curve(np.array([5.0, 10.0, 25.0, 30.0, 31.0]), np.array([10.0, 30.0, 50.0, 90.0, 7.0]))
+    late = Curve(np.array([31.0, 40.0, 41.0]), np.array([1.0, 2.0, 6.0]))
+    found = mean_of_parts([full, late], 30.0)
+    assert found is not None
+    assert found.x == (10.0, 20.0, 30.0)
+    assert found.mean == pytest.approx(((20 + 3) / 2, (45 + 3) / 2, (70 + 3) / 2))
 
 
 # ---- while it goes on ----
@@ -452,8 +465,9 @@ def test_unknown_names_and_numbers_out_of_range(tmp_path: Path) -> None:
         compare_runs(runs, baseline="uniform", oracle="uniform")
     with pytest.raises(ConfigError, match="bootstrap"):
         compare_runs(runs, baseline="uniform", bootstrap=0)
-    with pytest.raises(ConfigError, match="budget"):
-        compare_runs(runs, baseline="uniform", budget=-1)
+    for budget in (0, -1):
+        with pytest.raises(ConfigError, match="budget"):
+            compare_runs(runs, baseline="uniform", budget=budget)
 
 
 def test_the_effective_ratio_is_that_of_the_budget(tmp_path: Path) -> None:

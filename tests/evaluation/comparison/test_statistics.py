@@ -239,6 +239,15 @@ def test_a_band_at_one_place_is_the_t_interval() -> None:
     assert gap_band(np.array([1.0]), gaps[:2], seed=0).low == ()
 
 
+def test_a_band_is_as_wide_wherever_the_mean_is() -> None:
+    """The factor is of the process's own spread: the same for gains of 0 as for gains that rise from 1 to 20."""
+    gaps, x = np.random.default_rng(2).normal(size=(6, 20)), np.arange(20.0)
+    flat, rising = (gap_band(x, gaps + mean, seed=0) for mean in (0.0, x + 1))
+    widths = [np.subtract(band.high, band.low) for band in (flat, rising)]
+    assert widths[0] == pytest.approx(widths[1])
+    assert (widths[0] > 2 * 2.571 * gaps.std(axis=0, ddof=1) / math.sqrt(6)).all()  # wider than t intervals
+
+
 def test_a_band_holds_the_whole_curve() -> None:
     """Random walks without drift, 8 seeds: of 200 bands at least 85 % hold 0 everywhere, where t intervals' do not."""
     rng = np.random.default_rng(1)
