@@ -169,6 +169,19 @@ def test_loaded_where_it_is_off_the_given_coefficients_hold() -> None:
     assert (fixed.adaptation.forgetting, fixed.adaptation.implicit_weight) == (0.3, 0.1)
 
 
+def test_coefficients_by_the_score() -> None:
+    """Gains .2, .1 and -.2, averaged with momentum .5: .2, .15 and -.025, of .2 at most, so f = 1, .75 and 0.
+
+    lambda = .01 + f (.1 - .01), rho = .4 f.
+    """
+    bots = rw.BOTS(rw.PromptPool(ids=["a"]), adaptive="score", forgetting=0.1, implicit_weight=0.4)
+    found = []
+    for score in (0.2, 0.4, 0.5, 0.3):
+        bots.note_score(score)
+        found.append((bots.adaptation.forgetting, bots.adaptation.implicit_weight))
+    assert found == [(0.1, 0.4), pytest.approx((0.1, 0.4)), pytest.approx((0.0775, 0.3)), pytest.approx((0.01, 0.0))]
+
+
 @pytest.mark.parametrize(
     "curriculum",
     [
