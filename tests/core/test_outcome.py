@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import LARGEST_ADVANTAGE
 
 
@@ -78,6 +79,16 @@ def test_labels_reach_the_evidence_as_told() -> None:
     assert evidence.labels == (("", "format", ""), None, ())
     assert evidence.where(np.array([2, 0])).labels == ((), ("", "format", ""))
     assert [part.labels for part in evidence.rounds()] == [evidence.labels]
+
+
+def test_each_round_holds_a_prompt_once() -> None:
+    """Prompt 4 was told three times at once, late, and prompt 7 twice; written to one array, all but one were lost."""
+    scores = [np.array([0.1 * n]) for n in range(6)]
+    evidence = Evidence.from_groups(
+        slots=[4, 7, 4, 2, 7, 4], scores=scores, solved=[s > 1 for s in scores], step=[1] * 6
+    )
+    parts = [(part.slots.tolist(), part.mean.round(9).tolist()) for part in evidence.rounds()]
+    assert parts == [([4, 7, 2], [0.0, 0.1, 0.3]), ([4, 7], [0.2, 0.4]), ([4], [0.5])]
 
 
 @pytest.mark.parametrize("labels", [["format"], ["a", "b", "c"], "ab", ["a", 1], 5, [["a"], "b"]])
