@@ -160,6 +160,21 @@ def test_a_run_that_the_kernel_kills_says_how_it_ended(
     assert "1 run, 0 of them complete" in said
 
 
+def test_a_run_that_ends_before_it_is_complete_keeps_its_checkpoint(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after SIGTERM with transformers' `enable_jit_checkpoint`: its exit status is 0."""
+    monkeypatch.setattr(Workers, "start", lambda self, run: self.active.update({subprocess.Popen(["true"]): run}))
+    run = tmp_path / "out/runs/uniform/seed0"
+    write_run(run, lines([0.1, 0.2]), steps=40)
+    (run / "checkpoints/checkpoint-1").mkdir(parents=True)
+    options = read_plan(plan).config("uniform", 0, run)
+    (run / "config.yaml").write_text(yaml.safe_dump(options.to_dict()))
+    arguments = ["--out", str(tmp_path / "out"), "--methods", "uniform", "--seeds", "0", "--jobs", "1"]
+    assert main(["compare", str(plan), *arguments, "--delete_checkpoints"]) == 0
+    assert (run / "checkpoints/checkpoint-1").is_dir()
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process to cores")
 def test_jobs_and_threads_are_of_the_cores_that_the_process_may_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

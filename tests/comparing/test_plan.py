@@ -13,10 +13,11 @@ from rich.console import Console
 
 from rollwise.comparing import read_plan, run_comparison
 from rollwise.comparing.plan import Plan, Run
-from rollwise.comparing.state import delete_checkpoints_of, is_done
+from rollwise.comparing.state import delete_checkpoints_if_done, is_done
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import read_comparison
 from rollwise.models import is_embedded
+from rollwise.training.trainer.checkpoint import seal
 
 PLAN: dict[str, Any] = {
     "name": "small",
@@ -197,12 +198,13 @@ def test_a_kill_while_checkpoints_are_deleted_leaves_the_run_complete(
     for step in (2, 3):
         (saved / f"checkpoint-{step}").mkdir()
         (saved / f"checkpoint-{step}/weights").touch()
+        seal(saved / f"checkpoint-{step}")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(shutil, "rmtree", Mock(side_effect=KeyboardInterrupt))
-        delete_checkpoints_of(run)
+        delete_checkpoints_if_done(run)
     assert len(list(saved.iterdir())) == 3
     assert is_done(run)
-    delete_checkpoints_of(run)
+    delete_checkpoints_if_done(run)
     assert [path.name for path in saved.iterdir()] == ["runs"]
 
 

@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 
 from rollwise.comparing.checks import check_runs, chosen_runs, setting_of
 from rollwise.comparing.plan import Plan, Run
-from rollwise.comparing.state import delete_checkpoints_of, is_done, last_line, result_of
+from rollwise.comparing.state import delete_checkpoints_if_done, is_done, last_line, result_of
 from rollwise.comparing.warm_start import cautions_of, warm_start
 from rollwise.comparing.workers import Workers, alone_in, end_in_words
 from rollwise.errors import ConfigError
@@ -70,8 +70,9 @@ def run_comparison(
         for caution in cautions_of(waiting):
             _say(console, f"note: {escape(caution)}")
         failed: list[Run] = []
-        for run in [run for run in runs if delete_checkpoints and run not in waiting]:
-            delete_checkpoints_of(run)
+        if delete_checkpoints:
+            for run in runs:
+                delete_checkpoints_if_done(run)
         if waiting:
             warm_start(waiting, console)
             with progress_bar(console, note="what") as bar, Workers(folder, jobs, pinned=plan.timing) as workers:
@@ -130,7 +131,7 @@ def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress
             else:
                 _say(bar.console, f"done: {escape(run.name)}  {result_of(run)}")
                 if delete:
-                    delete_checkpoints_of(run)
+                    delete_checkpoints_if_done(run)
 
 
 def _runs(number: int) -> str:

@@ -1,4 +1,4 @@
-"""How far the runs of a comparison are."""
+"""How far the runs of a comparison are, and deleting the checkpoints of those that are complete."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ def is_done(run: Run) -> bool:
     return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
 
 
-def delete_checkpoints_of(run: Run) -> None:
-    """Delete the checkpoints of a complete run. Renamed first, the newest last: after a kill the run is complete too.
+def delete_checkpoints_if_done(run: Run) -> None:
+    """Delete a run's checkpoints if it is complete. Renamed first, the newest last: after a kill it is complete too.
+
+    A run that a signal had save and end (`enable_jit_checkpoint`) has ended without an error, and needs its checkpoint.
 
     Raises:
         StateFileError: another process trains this run.
     """
+    if not is_done(run):
+        return
     folder = RunFolder(run.folder)
     with folder.held():
         for _, path in checkpoints(folder.checkpoints):

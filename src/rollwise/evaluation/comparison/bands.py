@@ -42,6 +42,6 @@ def _factor(centred: FloatArray, seed: int, draws: int) -> float:
     if not moving.size:
         return 0.0
     weights = np.random.default_rng([seed, n]).standard_normal((draws, n, n))
-    curves = weights @ moving  # sqrt(n - 1) times such a sample, which t does not see
+    curves = weights @ moving  # not divided by sqrt(n - 1): t is the same at any scale
     t = curves.mean(axis=1) / (curves.std(axis=1, ddof=1) / np.sqrt(n))
     return float(np.quantile(np.abs(t).max(axis=1), LEVEL))
