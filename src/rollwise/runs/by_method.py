@@ -14,7 +14,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError, RollwiseError
 from rollwise.runs.reading import RunData, read_run
-from rollwise.runs.sets import SEED, Problem, RunSet, for_choosing, plan_of, unlike_runs
+from rollwise.runs.sets import CHOSEN_ON, SEED, Problem, RunSet, for_choosing, plan_of, unlike_runs
 
 # Options that may differ between runs without making their scores incomparable, and that name no method.
 _OWN_OPTIONS = frozenset(
@@ -112,8 +112,7 @@ def _tuned(runs: Sequence[RunData]) -> list[Problem]:
         raise ConfigError(
             f"{str(tuned[0].path)!r} is of a seed for choosing, others are not; results can't mix them: give one kind"
         )
-    text = "the runs are of seeds that options were chosen on, so what was chosen looks better than it is"
-    return [Problem("", None, "unequal", text)] if tuned else []
+    return [CHOSEN_ON] if tuned else []
 
 
 def _methods(runs: Sequence[RunData]) -> list[_Method]:

@@ -46,7 +46,7 @@ class Problem:
         seed: The run's seed; None where it concerns several.
         kind: "waiting" (not begun), "missing" (begun, without metrics), "damaged", "unfinished", "unscored", "unequal",
             "uneven" (evaluated first at different steps), "uncounted" (without the verdict's axis), "timing" (not timed
-            alike) or "unknown".
+            alike), "choosing" (all are of seeds for choosing) or "unknown".
         text: What is wrong, and what it means for the comparison; one sentence.
     """
 
@@ -59,6 +59,15 @@ class Problem:
         """One line."""
         where = f"{self.method} seed {self.seed}" if self.seed is not None else self.method
         return f"{where}: {self.text}" if where else self.text
+
+
+CHOSEN_ON = Problem(
+    "",
+    None,
+    "choosing",
+    "the runs are of seeds for choosing, and what is chosen on a seed looks better there than it is",
+)
+"""Of runs that are all of seeds for choosing."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +96,7 @@ class RunSet:
 def read_comparison(folder: str | Path) -> RunSet:
     """Read a comparison's folder: `comparison.yaml`, and `runs/METHOD/seedS/` for each of its methods and seeds.
 
-    Works while the comparison goes on.
+    Works while the comparison goes on. Where all seeds are for choosing, it is theirs, and says so.
 
     Raises:
         ConfigError: `comparison.yaml` lacks an entry, or has a malformed one.
@@ -104,13 +113,10 @@ def read_comparison(folder: str | Path) -> RunSet:
         unlike = unlike_runs(runs, by_seed=_varies_start(plan))
         return RunSet(title, runs, baseline, oracle, budget, (*problems, *unlike))
 
-    reported = read(report, name)
+    tuned = read(tune, f"{name}: seeds for choosing") if tune else None
+    shown = read(report, name) if report or tuned is None else replace(tuned, problems=(CHOSEN_ON, *tuned.problems))
     strangers = _strangers(folder / RUNS_FOLDER, methods, (*report, *tune))
-    return replace(
-        reported,
-        problems=(*reported.problems, *strangers),
-        tune=read(tune, f"{name}: seeds for choosing") if tune else None,
-    )
+    return replace(shown, problems=(*shown.problems, *strangers), tune=tuned if report else None)
 
 
 def split_seeds(given: object) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -64,12 +64,17 @@ def test_both_are_shown_and_labelled(apart: Path) -> None:
     assert "apart: seeds for choosing: at equal compute" in console.export_text()
 
 
-def test_seeds_for_choosing_alone_give_no_result(tmp_path: Path) -> None:
+def test_seeds_for_choosing_alone_are_shown_as_such(tmp_path: Path) -> None:
+    """As of a plan that looks for a learning rate; before, it showed empty tables and no figure."""
     folder = write_plan(tmp_path, {"tune": [7]})
     write_seed(folder, 7, 0.5)
     comparison = compare_set(read_comparison(folder))
-    assert verdict(comparison)[0].startswith("There is nothing to compare yet: no run has two evaluations")
-    assert "## Seeds for choosing" in format_markdown(comparison)
+    assert (comparison.name, comparison.tune) == ("apart: seeds for choosing", None)
+    assert comparison.method("bots").seeds == (7,)
+    assert verdict(comparison)[0].startswith(
+        "This is no result: the runs are of seeds for choosing, and what is chosen"
+    )
+    assert "\n| bots | 1 |" in format_markdown(comparison)
 
 
 def test_they_are_watched_too_and_an_overlap_is_refused(apart: Path) -> None:
@@ -85,6 +90,4 @@ def test_runs_given_one_by_one_are_not_mixed_either(apart: Path) -> None:
         group_runs(runs)
     assert not group_runs([run for run in runs if run.name in ("seed0", "seed1")]).problems
     tuned = compare_set(group_runs([run for run in runs if run.name in ("seed7", "seed8")]))
-    assert verdict(tuned)[0].startswith(
-        "These numbers may mean nothing: the runs are of seeds that options were chosen on"
-    )
+    assert verdict(tuned)[0].startswith("This is no result: the runs are of seeds for choosing, and what is chosen")

@@ -25,6 +25,7 @@ from rollwise.reports.comparison.words.sentences import (
 )
 from rollwise.reports.words import count
 from rollwise.runs.lines import enumeration
+from rollwise.runs.sets import CHOSEN_ON
 
 Gains = Sequence[tuple[MethodResult, Difference]]
 
@@ -87,6 +88,8 @@ def _first_sentences(comparison: Comparison) -> list[str]:
         return [none, *oracle]
     best, gain = _answered(comparison, found)
     sentences = [_answer(comparison, best, gain)]
+    if CHOSEN_ON in comparison.problems:
+        sentences.insert(0, f"This is no result: {CHOSEN_ON.text}.")
     if unequal := _unequal(comparison):
         sentences.insert(0, f"These numbers may mean nothing: {enumeration(unequal)}.")
     if gain.n >= FEWEST_SEEDS:
