@@ -60,3 +60,26 @@ def test_prompts_that_stay_unseen_are_worth_a_look(make_run: RunMaker) -> None:
     assert said in write_report(folder).read_text()
     over = make_run([{**rows[0], "curriculum/unseen_long": 990}, *rows[1:]], groups, name="over")
     assert "Worth a look" not in write_report(over).read_text()
+
+
+@pytest.mark.usefixtures("unrendered")
+@pytest.mark.parametrize(("mixed", "said"), [(3, True), (4, False)])
+def test_a_pool_with_little_left_to_teach_is_worth_a_look(make_run: RunMaker, mixed: int, said: bool) -> None:
+    """A pool of 80 in twenty steps of 4, each prompt once: 3 are fewer than a step's 4, and than 5 %, which are 4."""
+    rewards = [[0, 1]] * mixed + [[1, 1]] * 30 + [[0, 0]] * (50 - mixed)
+    groups = [{"step": 1 + i // 4, "prompt_id": f"p{i}", "rewards": own} for i, own in enumerate(rewards)]
+    rows = [{"step": s, "frac_mixed": 0.1, "curriculum/coverage": s / 20} for s in range(1, 21)]
+    page = write_report(make_run(rows, groups)).read_text()
+    sentence = (
+        "The pool has little left to teach: of its 80 prompts 3 had rewards that differ in their latest group, fewer "
+        "than a step trains on; 30 were all solved, 47 all failed."
+    )
+    assert (sentence in page) == said
+    assert f'<td class="value">{mixed}</td>' in page
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_a_pool_that_was_not_seen_may_still_teach(make_run: RunMaker) -> None:
+    groups = [{"step": 1 + i // 4, "prompt_id": f"p{i}", "rewards": [1, 1]} for i in range(80)]
+    rows = [{"step": s, "frac_mixed": 0.0, "curriculum/coverage": 0.04 * s} for s in range(1, 21)]
+    assert "little left to teach" not in write_report(make_run(rows, groups)).read_text()

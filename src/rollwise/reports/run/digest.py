@@ -11,7 +11,7 @@ import numpy as np
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import RATIO, FloatArray, finite, last_known, ratio_in, with_groups
-from rollwise.evaluation.dynamics import IntArray, sums_by_step
+from rollwise.evaluation.dynamics import IntArray, last_outcomes, sums_by_step
 from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.evaluation.run_measures import END, end_columns, overhead
 from rollwise.reports.run.budgets import evaluation_columns
@@ -161,7 +161,23 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     coverage = finite(run.column("curriculum/coverage"))
     if coverage.size:
         rows.append(Headline("coverage of the pool", percent(coverage[-1]), "prompts asked for, to train on them"))
-    return rows
+    return [*rows, *_learnable(digest.table)]
+
+
+def last_outcomes_of(groups: GroupTable) -> tuple[IntArray, IntArray]:
+    """How many prompts were mixed, all solved and all failed in their latest group, (S, 3), after each step (S,)."""
+    kept = groups.in_training & groups.judged
+    kinds = np.select([groups.mixed, groups.all_good], [0, 1], default=2)[kept]
+    return last_outcomes(groups.step[kept], groups.prompt[kept], kinds, 3)
+
+
+def _learnable(groups: GroupTable) -> list[Headline]:
+    steps, last = last_outcomes_of(groups)
+    if not len(steps):
+        return []
+    mixed, solved, failed = last[-1].tolist()
+    note = f"whose latest group's rewards differ; {solved:,} all solved, {failed:,} all failed"
+    return [Headline("learnable prompts at the end", f"{mixed:,}", note)]
 
 
 def _evaluations(run: RunData) -> list[Headline]:

@@ -11,7 +11,6 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.coverage import distinct_by_step, visits, visits_histogram
-from rollwise.evaluation.dynamics import last_outcomes
 from rollwise.reports.drawing import (
     BLUE,
     FEW_POINTS,
@@ -29,7 +28,7 @@ from rollwise.reports.drawing import (
     from_zero,
 )
 from rollwise.reports.run.budgets import any_finite, complete, smoothing, stack_smoothing
-from rollwise.reports.run.digest import pool_size
+from rollwise.reports.run.digest import last_outcomes_of, pool_size
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair, thin_evenly
 from rollwise.runs.group_table import GroupTable
@@ -116,11 +115,9 @@ def _pools_prefix(run: RunData) -> str | None:
 @figure(90, "prompts by their last outcome (needs rollouts.jsonl with step and rewards)")
 def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """The pool's prompts by how their last group went, stacked; for any method, from the rollouts alone."""
-    kept = groups.in_training & groups.judged
-    if not kept.any():
+    steps, counts = last_outcomes_of(groups)
+    if not len(steps):
         return None
-    kinds = np.select([groups.mixed, groups.all_good], [0, 1], default=2)[kept]
-    steps, counts = last_outcomes(groups.step[kept], groups.prompt[kept], kinds, 3)
     parts, at = counts.astype(np.float64), steps.astype(np.float64)
     labels, colors = ["mixed", "all solved", "all failed"], [VERMILLION, SKY, GREY]
     size = pool_size(run, groups)

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
-from rollwise.reports.run.digest import pool_size
+from rollwise.reports.run.digest import last_outcomes_of, pool_size
 from rollwise.runs.group_table import NO_STEP, GroupTable
 from rollwise.runs.lines import Faults, enumeration
 from rollwise.runs.names import METRICS_FILE, ROLLOUTS_FILE
 
 MOST_SPANS = 8
+SEEN, LEARNABLE = 0.9, 0.05
+"""A pool is used up when this share of it was seen, and less than this share is learnable."""
 
 
 def find_problems(run: RunData, groups: GroupTable, faults: Faults) -> list[str]:
@@ -32,7 +34,12 @@ def find_problems(run: RunData, groups: GroupTable, faults: Faults) -> list[str]
 
 
 def find_alarms(run: RunData, groups: GroupTable) -> list[str]:
-    """A sentence for each thing that the run warned of and that was still so at its end."""
+    """A sentence for each thing that is worth a look at the run's end."""
+    return [*_stay_unseen(run, groups), *_used_up(run, groups)]
+
+
+def _stay_unseen(run: RunData, groups: GroupTable) -> list[str]:
+    """What the run warned of, if that was still so at its end."""
     known = np.flatnonzero(np.isfinite(run.column("curriculum/coverage")))
     unseen = float(run.column("curriculum/unseen_long")[known[-1]]) if len(known) else math.nan
     size = pool_size(run, groups)
@@ -43,6 +50,23 @@ def find_alarms(run: RunData, groups: GroupTable) -> list[str]:
         f"{unseen:,.0f} of the pool's {size:,} prompts were never asked for to train on, in {asked:,} draws; drawing "
         f"at random would have left about {size * math.exp(-asked / size):,.0f}. Whether the policy could learn from "
         "them is unknown: let the method explore more, or turn on the rails."
+    ]
+
+
+def _used_up(run: RunData, groups: GroupTable) -> list[str]:
+    """That the pool has little left to teach: nearly all of it was seen, and few latest groups were mixed."""
+    steps, last = last_outcomes_of(groups)
+    size = pool_size(run, groups)
+    if not len(steps) or size is None:
+        return []
+    mixed, solved, failed = last[-1].tolist()
+    a_step = np.count_nonzero(groups.in_training) / len(steps)
+    if mixed + solved + failed < SEEN * size or mixed >= min(a_step, LEARNABLE * size):
+        return []
+    return [
+        f"The pool has little left to teach: of its {size:,} prompts {mixed:,} had rewards that differ in their latest "
+        f"group, fewer than a step trains on; {solved:,} were all solved, {failed:,} all failed. End the run, or add "
+        "prompts that the policy solves sometimes (rollwise profile finds them)."
     ]
 
 
