@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from rollwise.reports.run.budgets import evaluation_columns
 from rollwise.reports.words import count, percent
 from rollwise.runs.group_table import NO_NAME, GroupTable, group_table
 from rollwise.runs.lines import Faults
-from rollwise.runs.solved import SolvedRule
 
 # Less than one prompt of any pool.
 LEAST_COVERAGE = 1e-12
@@ -75,6 +75,14 @@ class RolloutDigest:
     def probes(self) -> int:
         """How many were asked for to measure or screen."""
         return len(self.table) - self.groups
+
+    @cached_property
+    def last_outcomes(self) -> tuple[IntArray, IntArray]:
+        """The steps (S,), and how many prompts were mixed, all solved and all failed when last seen by then (S, 3)."""
+        table = self.table
+        kept = table.in_training & table.judged
+        kinds = np.select([table.mixed, table.all_good], [0, 1], default=2)[kept]
+        return last_outcomes(table.step[kept], table.prompt[kept], kinds, 3)
 
     def lane_shares(self) -> tuple[list[str], FloatArray, FloatArray]:
         """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
@@ -155,24 +163,17 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
             rows.append(Headline(label, f"{total:{form}}", note))
     if digest.groups:
         rows.append(Headline("rollout groups", f"{digest.groups:,}", "to train on, counted in rollouts.jsonl"))
-        rows.append(_solved(digest.table.rule))
+        rows.append(_solved(digest.table))
     rows += _probes(run, digest)
     rows += _clock(run)
     coverage = finite(run.column("curriculum/coverage"))
     if coverage.size:
         rows.append(Headline("coverage of the pool", percent(coverage[-1]), "prompts asked for, to train on them"))
-    return [*rows, *_learnable(digest.table)]
+    return [*rows, *_learnable(digest)]
 
 
-def last_outcomes_of(groups: GroupTable) -> tuple[IntArray, IntArray]:
-    """How many prompts were mixed, all solved and all failed in their latest group, (S, 3), after each step (S,)."""
-    kept = groups.in_training & groups.judged
-    kinds = np.select([groups.mixed, groups.all_good], [0, 1], default=2)[kept]
-    return last_outcomes(groups.step[kept], groups.prompt[kept], kinds, 3)
-
-
-def _learnable(groups: GroupTable) -> list[Headline]:
-    steps, last = last_outcomes_of(groups)
+def _learnable(digest: RolloutDigest) -> list[Headline]:
+    steps, last = digest.last_outcomes
     if not len(steps):
         return []
     mixed, solved, failed = last[-1].tolist()
@@ -224,7 +225,8 @@ def _task_ratio(run: RunData, groups: GroupTable) -> list[Headline]:
     return rows
 
 
-def _solved(rule: SolvedRule) -> Headline:
+def _solved(groups: GroupTable) -> Headline:
+    rule = groups.rule
     said = "guessed, as the folder has no rewards.json: 1, or the greatest reward there is"
     return Headline("solved from", f"reward {rule.at:g}", said if rule.guessed else "as the curriculum had it")
 

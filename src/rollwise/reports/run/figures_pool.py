@@ -28,7 +28,7 @@ from rollwise.reports.drawing import (
     from_zero,
 )
 from rollwise.reports.run.budgets import any_finite, complete, smoothing, stack_smoothing
-from rollwise.reports.run.digest import last_outcomes_of, pool_size
+from rollwise.reports.run.digest import RolloutDigest, pool_size
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair, thin_evenly
 from rollwise.runs.group_table import GroupTable
@@ -113,9 +113,9 @@ def _pools_prefix(run: RunData) -> str | None:
 
 
 @figure(90, "prompts by their last outcome (needs rollouts.jsonl with step and rewards)")
-def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+def outcomes_of_pool_figure(run: RunData, groups: GroupTable, digest: RolloutDigest) -> FigureSpec | None:
     """The pool's prompts by how their last group went, stacked; for any method, from the rollouts alone."""
-    steps, counts = last_outcomes_of(groups)
+    steps, counts = digest.last_outcomes
     if not len(steps):
         return None
     parts, at = counts.astype(np.float64), steps.astype(np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
-from rollwise.reports.run.digest import last_outcomes_of, pool_size
+from rollwise.reports.run.digest import RolloutDigest, pool_size
 from rollwise.runs.group_table import NO_STEP, GroupTable
 from rollwise.runs.lines import Faults, enumeration
 from rollwise.runs.names import METRICS_FILE, ROLLOUTS_FILE
@@ -33,9 +33,9 @@ def find_problems(run: RunData, groups: GroupTable, faults: Faults) -> list[str]
     return said
 
 
-def find_alarms(run: RunData, groups: GroupTable) -> list[str]:
+def find_alarms(run: RunData, digest: RolloutDigest) -> list[str]:
     """A sentence for each thing that is worth a look at the run's end."""
-    return [*_stay_unseen(run, groups), *_used_up(run, groups)]
+    return [*_stay_unseen(run, digest.table), *_used_up(run, digest)]
 
 
 def _stay_unseen(run: RunData, groups: GroupTable) -> list[str]:
@@ -53,9 +53,9 @@ def _stay_unseen(run: RunData, groups: GroupTable) -> list[str]:
     ]
 
 
-def _used_up(run: RunData, groups: GroupTable) -> list[str]:
+def _used_up(run: RunData, digest: RolloutDigest) -> list[str]:
     """That the pool has little left to teach: nearly all of it was seen, and few latest groups were mixed."""
-    steps, last = last_outcomes_of(groups)
+    groups, (steps, last) = digest.table, digest.last_outcomes
     size = pool_size(run, groups)
     if not len(steps) or size is None:
         return []
